@@ -1,0 +1,1 @@
+"""Evaluate language models on personalization benchmarks through batch APIs."""

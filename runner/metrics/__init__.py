@@ -1,0 +1,1 @@
+"""HOW WELL: pure functions on columns; no I/O, no benchmark names."""

@@ -1,0 +1,1 @@
+"""WHO answers: one file per provider behind base.py."""

@@ -1,0 +1,1 @@
+"""Tables, charts and the report; they show what they are given."""
