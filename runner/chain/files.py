@@ -1,0 +1,70 @@
+"""Files are written once: temporary name, fsync, rename, fsync of the folder. A reader never sees half a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+ROWS_PER_GROUP = 2_000
+"""Small row groups keep a writer of long texts in flat memory."""
+
+
+@contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside ``path``; on leaving without an error it is durable under its name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside the folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """A small file, whole or not at all."""
+    with written(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_frame(path: Path, frame: pl.DataFrame) -> None:
+    """One frame as parquet, whole or not at all."""
+    with written(path) as temporary:
+        frame.write_parquet(temporary, compression="zstd")
+
+
+def write_frames(path: Path, frames: Iterable[pl.DataFrame], schema: dict[str, pl.DataType]) -> None:
+    """Many frames as one parquet file, in order and in flat memory."""
+    with written(path) as temporary:
+        _source(lambda: iter(frames), schema).sink_parquet(
+            temporary, compression="zstd", row_group_size=ROWS_PER_GROUP, maintain_order=True
+        )
+
+
+def _source(make: Callable[[], Iterator[pl.DataFrame]], schema: dict[str, pl.DataType]) -> pl.LazyFrame:
+    def generate(
+        with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        for frame in make():
+            chosen = frame if with_columns is None else frame.select(with_columns)
+            yield chosen if predicate is None else chosen.filter(predicate)
+
+    return register_io_source(generate, schema=schema)

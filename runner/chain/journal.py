@@ -1,0 +1,35 @@
+"""The points between which a crash can fall. Tests kill the process at each; nothing else looks at them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from enum import StrEnum
+
+
+class Point(StrEnum):
+    """Named after what has just become durable (or, for ``sent``, has just reached the provider)."""
+
+    BUILT = "built"
+    APPROVED = "approved"
+    PACKED = "packed"
+    INTENDED = "intended"
+    FILE_SENT = "file_sent"
+    UPLOADED = "uploaded"
+    JOB_SENT = "job_sent"
+    CREATED = "created"
+    ENDED = "ended"
+    FETCHED = "fetched"
+    PART_WRITTEN = "part_written"
+    COLLECTED = "collected"
+    DISCARDED = "discarded"
+    CLOSED = "closed"
+    RESPONSES_WRITTEN = "responses_written"
+    SCORES_WRITTEN = "scores_written"
+    SUMMARY_WRITTEN = "summary_written"
+
+
+def reached(point: Point) -> None:
+    """Mark that the work stands here; dies here when ``PERSONA_RUNNER_DIE_AT`` names the point (tests)."""
+    if os.environ.get("PERSONA_RUNNER_DIE_AT") == point:
+        os.kill(os.getpid(), signal.SIGKILL)

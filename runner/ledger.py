@@ -1,0 +1,230 @@
+"""The ledger: jobs, approvals and learned limits in SQLite, the only mutable state.
+
+Every change is one transaction that is on the disk when the call returns (synchronous=FULL), so that after a
+crash the row says how far a submission can have come, and never less.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+
+
+class State(StrEnum):
+    """How far a job has come, in order; ``unclear`` is a create whose answer was lost."""
+
+    INTENDED = "intended"
+    UPLOADED = "uploaded"
+    UNCLEAR = "unclear"
+    CREATED = "created"
+    ENDED = "ended"
+    COLLECTED = "collected"
+    CLOSED = "closed"
+
+
+OPEN = (State.INTENDED, State.UPLOADED, State.UNCLEAR, State.CREATED, State.ENDED)
+"""States whose requests must not be bought again: an answer may still come."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One batch on its way. ``reserved_usd`` is the bound held back until collection, then ``billed_usd``.
+
+    Both are None where no price is known. ``scope`` is what a BUDGET caps: task, model, protocol and corpus.
+    ``absent_at`` is the provider's time of a first complete listing in which an unclear job did not stand.
+    ``part`` is the path of its answers, relative to the workspace.
+    """
+
+    job: str
+    venue: str
+    account: str
+    model: str
+    run: str
+    scope: str
+    stage: int
+    batch: int
+    sha256: str
+    n: int
+    tokens: int
+    reserved_usd: float | None
+    state: State
+    intended_at: datetime
+    file_id: str | None = None
+    provider_job: str | None = None
+    created_at: datetime | None = None
+    absent_at: datetime | None = None
+    ended_at: datetime | None = None
+    retain_until: datetime | None = None
+    billed_usd: float | None = None
+    answered: int | None = None
+    part: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Approval:
+    """The user's yes to a run: all that it may ever cost. ``bound_usd`` is None when no price is known."""
+
+    run: str
+    bound_usd: float | None
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Money of collected jobs, and money held back for open ones (USD)."""
+
+    billed_usd: float
+    reserved_usd: float
+
+    @property
+    def total_usd(self) -> float:
+        """What may be gone in the worst case."""
+        return self.billed_usd + self.reserved_usd
+
+
+_TIMES = ("intended_at", "created_at", "absent_at", "ended_at", "retain_until")
+_COLUMNS = tuple(field.name for field in fields(Job))
+_SCHEMA = """
+create table if not exists jobs (
+    job text primary key, venue text not null, account text not null, model text not null, run text not null,
+    scope text not null, stage integer not null, batch integer not null, sha256 text not null,
+    n integer not null, tokens integer not null, reserved_usd real, state text not null,
+    intended_at text not null, file_id text, provider_job text, created_at text, absent_at text, ended_at text,
+    retain_until text, billed_usd real, answered integer, part text, error text,
+    unique (run, stage, batch)
+);
+create index if not exists jobs_by_model on jobs (venue, model, state);
+create table if not exists approvals (run text not null, bound_usd real, at text not null);
+create table if not exists learned (
+    venue text not null, model text not null, kind text not null, value integer not null, at text not null
+);
+"""
+
+
+class Ledger:
+    """Opened for one workspace; safe for several processes (SQLite locks), used by one at a time for money."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._db = sqlite3.connect(path, timeout=60, isolation_level=None)
+        self._db.row_factory = sqlite3.Row
+        self._db.execute("pragma journal_mode = wal")
+        self._db.execute("pragma synchronous = full")
+        self._db.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("rollback")
+            raise
+        self._db.execute("commit")
+
+    def intend(self, job: Job) -> None:
+        """Write down what is about to be bought and hold its money back: one row, one transaction."""
+        values = [_to_sql(value) for value in asdict(job).values()]
+        marks = ", ".join("?" * len(values))
+        with self._transaction():
+            self._db.execute(f"insert into jobs ({', '.join(_COLUMNS)}) values ({marks})", values)
+
+    def move(self, job: Job, state: State, **changes: object) -> Job:
+        """Record the next state and what came with it; returns the job as it now stands."""
+        changes["state"] = state
+        assignments = ", ".join(f"{name} = ?" for name in changes)
+        values = [_to_sql(value) for value in changes.values()]
+        with self._transaction():
+            self._db.execute(f"update jobs set {assignments} where job = ?", [*values, job.job])
+        return self.jobs(job=job.job)[0]
+
+    def jobs(
+        self,
+        *,
+        states: Iterable[State] | None = None,
+        job: str | None = None,
+        run: str | None = None,
+        venue: str | None = None,
+        model: str | None = None,
+        scope: str | None = None,
+    ) -> list[Job]:
+        """Jobs that match every given condition, oldest intent first."""
+        conditions, values = [], []
+        for name, value in (("job", job), ("run", run), ("venue", venue), ("model", model), ("scope", scope)):
+            if value is not None:
+                conditions.append(f"{name} = ?")
+                values.append(value)
+        if states is not None:
+            wanted = [str(state) for state in states]
+            conditions.append(f"state in ({', '.join('?' * len(wanted))})")
+            values.extend(wanted)
+        where = f"where {' and '.join(conditions)}" if conditions else ""
+        rows = self._db.execute(f"select * from jobs {where} order by intended_at, job", values)
+        return [_job(row) for row in rows]
+
+    def next_batch(self, run: str, stage: int) -> int:
+        """The number of the next batch file: numbers are never used twice."""
+        row = self._db.execute("select coalesce(max(batch), 0) from jobs where run = ? and stage = ?", [run, stage])
+        return int(row.fetchone()[0]) + 1
+
+    def approve(self, run: str, bound_usd: float | None, at: datetime) -> None:
+        """Keep the user's yes, with all that the run may ever cost."""
+        with self._transaction():
+            self._db.execute("insert into approvals values (?, ?, ?)", [run, bound_usd, _to_sql(at)])
+
+    def approval(self, run: str) -> Approval | None:
+        """The latest yes to this run, if there is one."""
+        row = self._db.execute("select * from approvals where run = ? order by rowid desc limit 1", [run]).fetchone()
+        return None if row is None else Approval(row["run"], row["bound_usd"], datetime.fromisoformat(row["at"]))
+
+    def approved_runs(self) -> list[str]:
+        """Runs that were ever approved, oldest first."""
+        rows = self._db.execute("select run from approvals group by run order by min(rowid)")
+        return [row["run"] for row in rows]
+
+    def spent(self, *, run: str | None = None, scope: str | None = None) -> Spent:
+        """Money bought and held back, of a run or of everything in a scope."""
+        billed = reserved = 0.0
+        for job in self.jobs(run=run, scope=scope):
+            if job.state in OPEN:
+                reserved += job.reserved_usd or 0.0
+            else:
+                billed += job.billed_usd or 0.0
+        return Spent(billed, reserved)
+
+    def learn(self, venue: str, model: str, kind: str, value: int, at: datetime) -> None:
+        """Keep a limit that the provider itself told."""
+        with self._transaction():
+            self._db.execute("insert into learned values (?, ?, ?, ?, ?)", [venue, model, kind, value, _to_sql(at)])
+
+    def learned(self, venue: str, model: str, kind: str) -> int | None:
+        """The latest value of a learned limit."""
+        row = self._db.execute(
+            "select value from learned where venue = ? and model = ? and kind = ? order by rowid desc limit 1",
+            [venue, model, kind],
+        ).fetchone()
+        return None if row is None else int(row["value"])
+
+
+def _to_sql(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    return str(value) if isinstance(value, StrEnum) else value
+
+
+def _job(row: sqlite3.Row) -> Job:
+    values = dict(row)
+    for name in _TIMES:
+        values[name] = datetime.fromisoformat(values[name]) if values[name] else None
+    values["state"] = State(values["state"])
+    return Job(**values)

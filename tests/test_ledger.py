@@ -1,0 +1,96 @@
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from runner.ledger import OPEN, Job, Ledger, Spent, State
+
+NOW = datetime(2026, 11, 21, 3, 0, 0, 123456, tzinfo=UTC)
+
+
+def job(name: str, **changes: object) -> Job:
+    values: dict[str, object] = {
+        "job": name,
+        "venue": "openai",
+        "account": "a1",
+        "model": "gpt-4.1",
+        "run": "r",
+        "scope": "s",
+        "stage": 1,
+        "batch": int(name[1:]),
+        "sha256": "0",
+        "n": 4,
+        "tokens": 400,
+        "reserved_usd": 0.25,
+        "state": State.INTENDED,
+        "intended_at": NOW,
+    }
+    return Job(**{**values, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "batches" / "ledger.sqlite")
+
+
+def test_a_job_is_read_back_as_it_was_written(ledger: Ledger) -> None:
+    ledger.intend(job("j1", retain_until=NOW + timedelta(days=30)))
+    assert ledger.jobs() == [job("j1", retain_until=NOW + timedelta(days=30))]
+
+
+def test_money_is_held_back_while_a_job_is_open_and_billed_when_it_is_home(ledger: Ledger) -> None:
+    one = job("j1")
+    ledger.intend(one)
+    ledger.intend(job("j2", run="other"))
+    for state in OPEN:
+        ledger.move(one, state)
+        assert ledger.spent(run="r") == Spent(0.0, 0.25)
+    ledger.move(one, State.COLLECTED, billed_usd=0.1)
+    assert ledger.spent(run="r") == Spent(0.1, 0.0)
+    assert ledger.spent(scope="s").total_usd == pytest.approx(0.35)
+
+
+def test_batch_numbers_are_never_used_twice(ledger: Ledger) -> None:
+    assert ledger.next_batch("r", 1) == 1
+    one = job("j1")
+    ledger.intend(one)
+    ledger.move(one, State.CLOSED)
+    assert ledger.next_batch("r", 1) == 2
+    assert ledger.next_batch("r", 2) == 1
+
+
+def test_the_latest_approval_counts(ledger: Ledger) -> None:
+    assert ledger.approval("r") is None
+    ledger.approve("r", 1.0, NOW)
+    ledger.approve("r", None, NOW)
+    approval = ledger.approval("r")
+    assert approval is not None
+    assert approval.bound_usd is None
+    assert ledger.approved_runs() == ["r"]
+
+
+def test_the_latest_learned_limit_counts(ledger: Ledger) -> None:
+    assert ledger.learned("openai", "gpt-4.1", "queue_tokens") is None
+    ledger.learn("openai", "gpt-4.1", "queue_tokens", 900_000, NOW)
+    ledger.learn("openai", "gpt-4.1", "queue_tokens", 90_000, NOW)
+    assert ledger.learned("openai", "gpt-4.1", "queue_tokens") == 90_000
+    assert ledger.learned("emulator", "gpt-4.1", "queue_tokens") is None
+
+
+def test_what_was_written_survives_a_kill_right_after(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    script = (
+        "import os, signal, sys; from pathlib import Path; from datetime import UTC, datetime\n"
+        "from runner.ledger import Ledger\n"
+        f"Ledger(Path({str(path)!r})).approve('r', 2.5, datetime.now(UTC))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], env=dict(os.environ), check=False)
+    assert done.returncode == -signal.SIGKILL
+    approval = Ledger(path).approval("r")
+    assert approval is not None
+    assert approval.bound_usd == 2.5
