@@ -146,7 +146,7 @@ class Provider(Protocol):
     def fetch(self, provider_job: str, folder: Path) -> list[Path]:
         """Stream every result file (output and error) into ``folder`` as received; check their lengths.
 
-        Raises Unreachable when a file came short: it is fetched again later.
+        Raises Unreachable when a file came short (it is fetched again later) and Gone when it is kept no more.
         """
         ...
 

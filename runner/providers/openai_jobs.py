@@ -1,0 +1,86 @@
+"""OpenAI's batch object as a JobStatus. Fields: https://platform.openai.com/docs/api-reference/batch/object."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import Any
+
+from runner.providers.base import JobState, JobStatus
+from runner.providers.loose import as_code, as_count, as_list, as_moment, as_object, as_text, shorten
+
+TAG = "persona_runner"
+"""The metadata key that carries our tag."""
+
+WINDOW = timedelta(hours=24)
+
+RETENTION = timedelta(days=30)
+"""Output files are deleted 30 days after the batch ended."""
+
+LATE_FILES = timedelta(minutes=15)
+"""How long a batch that ended with answers may lack the ids of their files before that is believed."""
+
+QUEUE_LIMIT = re.compile(r"Limit:\s*(\d[\d,]{0,23}) enqueued tokens")
+
+STATES = {
+    "completed": JobState.COMPLETED,
+    "expired": JobState.EXPIRED,
+    "cancelled": JobState.CANCELLED,
+    "failed": JobState.FAILED,
+}
+"""All others (validating, in_progress, finalizing, cancelling, and what may come) are still running."""
+
+
+def read_job(batch: dict[str, Any], at: datetime) -> JobStatus:
+    """The batch object of a reply whose Date is ``at``; ValueError where it has no id."""
+    provider_job = as_text(batch.get("id"))
+    if not provider_job:
+        raise ValueError("a job without an id")
+    status = str(batch.get("status")).lower()  # some servers shout
+    state = STATES.get(status, JobState.RUNNING)
+    created_at = as_moment(batch.get("created_at"))
+    ended_at = as_moment(batch.get(f"{status}_at")) if state.has_ended else None
+    if _lacks_files(batch, state) and at < (ended_at or (created_at or at) + WINDOW) + LATE_FILES:
+        state = JobState.RUNNING
+    counts = as_object(batch.get("request_counts"))
+    code, sentence = _errors(batch)
+    limit = QUEUE_LIMIT.search(sentence or "")
+    return JobStatus(
+        provider_job=provider_job,
+        state=state,
+        at=at,
+        tag=as_text(as_object(batch.get("metadata")).get(TAG)),
+        created_at=created_at,
+        total=as_count(counts.get("total")),
+        done=as_count(counts.get("completed")),
+        failed=as_count(counts.get("failed")),
+        error_code=code,
+        error=shorten(sentence),
+        learned_queue_tokens=as_count(int(limit[1].replace(",", ""))) if limit else None,
+        retain_until=ended_at + RETENTION if ended_at else None,
+    )
+
+
+def _lacks_files(batch: dict[str, Any], state: JobState) -> bool:
+    """Whether the counts promise lines that no file id leads to yet: ids may come after the end."""
+    if not state.has_ended or batch.get("output_file_id"):
+        return False
+    counts = as_object(batch.get("request_counts"))
+    total, done, failed = (as_count(counts.get(key)) or 0 for key in ("total", "completed", "failed"))
+    if done:
+        return True
+    if batch.get("error_file_id") or state is JobState.FAILED:
+        return False
+    return failed > 0 or (state is JobState.COMPLETED and total > 0)
+
+
+def _errors(batch: dict[str, Any]) -> tuple[str | None, str | None]:
+    """The first code, and the first three messages of a list that may be as long as the file."""
+    errors = [as_object(error) for error in as_list(as_object(batch.get("errors")).get("data"))]
+    words = []
+    for error in errors[:3]:
+        line = as_count(error.get("line"))
+        words.append((f"line {line}: " if line else "") + (as_text(error.get("message")) or "no reason given"))
+    if len(errors) > 3:
+        words.append(f"(and {len(errors) - 3} more)")
+    return (as_code(errors[0].get("code")) if errors else None), " ".join(words) or None
