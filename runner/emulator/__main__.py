@@ -1,0 +1,75 @@
+"""``python -m runner.emulator --state DIR``: serve one state folder on loopback."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Bind first, say the port, then load what takes time: early callers wait in the socket's queue."""
+    options = _options(arguments)
+    # The protocol is named because asyncio sets TCP_NODELAY only then: without it each answer takes 40 ms.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", options.port))
+    except OSError as error:
+        sys.exit(f"port {options.port} of 127.0.0.1 cannot be had: {error.strerror}; --port 0 takes a free one")
+    listener.listen(128)
+    port = listener.getsockname()[1]
+    if options.exit_with_stdin:
+        threading.Thread(target=_exit_with_stdin, daemon=True).start()
+
+    from runner.emulator.faults import parse
+    from runner.emulator.server import serve
+    from runner.emulator.service import open_service
+
+    try:
+        faults = dict(map(parse, options.fault))
+    except ValueError as error:
+        sys.exit(str(error))
+    service = open_service(options.state)
+    for key in ("seed", "tier", "plain"):
+        if getattr(options, key) is not None:
+            service.store.set_setting(key, getattr(options, key))
+    if options.clock and options.clock != service.clock.mode:
+        service.clock.set_mode(options.clock)
+    if faults:
+        service.faults.put(faults)
+    if options.port_file:
+        part = options.port_file.with_suffix(".part")
+        part.write_text(f"{port}\n")
+        part.replace(options.port_file)
+    print(f"http://127.0.0.1:{port}", flush=True)
+    serve(service, listener)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="persona-runner emulator", description="A local batch service.")
+    parser.add_argument("--state", type=Path, required=True, help="folder of jobs, files, bill and clock")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--port-file", type=Path, help="write the port here once the service is ready")
+    parser.add_argument("--clock", choices=("auto", "real", "driven"), help="kept in the state; auto if new")
+    parser.add_argument("--seed", type=int, help="of every draw; kept in the state")
+    parser.add_argument("--tier", type=int, choices=range(1, 6), help="usage tier (queue limits); 5 if new")
+    parser.add_argument("--plain", action="store_true", default=None, help="never vary the form of answers")
+    parser.add_argument("--fault", action="append", default=[], metavar="NAME[:RATE]", help="misbehave")
+    parser.add_argument("--exit-with-stdin", action="store_true", help="stop when standard input ends")
+    return parser.parse_args(arguments)
+
+
+def _exit_with_stdin() -> None:
+    """The parent holds the other end: when it dies, however it dies, the kernel closes it."""
+    while os.read(0, 4096):  # not sys.stdin: its lock, held by this thread, would spoil an orderly exit
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
