@@ -84,9 +84,7 @@ class Stage(Protocol):
         """A word for progress and folders' readers."""
         ...
 
-    def requests(
-        self, instances: pl.DataFrame, answers: pl.DataFrame | None, context: Context
-    ) -> Iterator[Request]:
+    def requests(self, instances: pl.DataFrame, answers: pl.DataFrame | None, context: Context) -> Iterator[Request]:
         """The round's requests, in sample order: all settings of an instance, then the next instance.
 
         ``answers`` are those of earlier stages: instance_id, setting, sample, status, text, answer.
@@ -164,6 +162,10 @@ class Task(Protocol):
         """The rounds, in order."""
         ...
 
+    def family(self, settings: tuple[str, ...]) -> tuple[str, ...]:
+        """The confirmatory tests that these settings allow, declared at build before any answer is seen."""
+        ...
+
     def instances(self, corpus: Corpus, options: Options) -> Selection:
         """Select and sample. Pure: the same corpus and options give the same frame."""
         ...
@@ -193,6 +195,6 @@ class Benchmark:
     tasks: tuple[Task, ...]
     load: Callable[[Path, Path], Corpus]
     check: Callable[[Corpus], dict[str, object]] | None = None
-    fetch: Callable[[Path], Path] | None = None
+    fetch: Callable[..., Path] | None = None
     sample: Callable[..., Path] | None = None
     terms: str | None = None
