@@ -1,0 +1,230 @@
+"""The tables of one run: every one is a view of its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from runner.metrics.score import Score
+from runner.reporting.summary import Summary
+from runner.reporting.table import Table
+from runner.reporting.words import NOT_GIVEN, count, estimate, figure, percent, usd
+
+LOWER_IS_BETTER = frozenset({"log_mae", "mae", "median_ae", "rmse"})
+ALL = "all"
+_MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
+
+
+def result_table(summary: Summary, *, brief: bool = False) -> Table:
+    """Metrics (primary first) over their floors, in columns of settings; under them n and coverage.
+
+    ``brief`` keeps to the floors of the primary metric: what fits a terminal.
+    """
+    rows = [row for row in summary.rows if row.group == ALL]
+    floors = [row for row in summary.floors if row.group == ALL]
+    if brief:
+        floors = [row for row in floors if row.metric == summary.primary]
+    metrics = sorted(_distinct(row.metric for row in rows), key=lambda metric: metric != summary.primary)
+    settings = _distinct(row.setting for row in (*rows, *floors))
+    notes = _Notes([*rows, *floors])
+    lines: list[tuple[str, ...]] = []
+    strong: list[int] = []
+    for metric in metrics:
+        strong.append(len(lines))
+        own = [row for row in rows if row.metric == metric]
+        lines.append((_metric_label(metric, summary.primary), *_cells(own, settings, notes)))
+        lines += _floor_lines([row for row in floors if row.metric == metric], settings, notes)
+    if metrics:
+        lead = [row for row in rows if row.metric == metrics[0]]
+        lines.append(("n", *_per_setting(lead, settings, lambda row: count(row.n))))
+        lines.append(("coverage", *_per_setting(lead, settings, lambda row: percent(row.coverage))))
+    return _of(
+        summary,
+        "Results",
+        ("metric", *settings),
+        lines,
+        notes=(*_other_bases(rows, metrics), *_direction(metrics), *notes.lines),
+        strong=strong,
+    )
+
+
+def domain_table(summary: Summary) -> Table:
+    """The primary metric per domain (any group but ``all``), its floors under it."""
+    rows = [row for row in summary.rows if row.group != ALL and row.metric == summary.primary]
+    floors = [row for row in summary.floors if row.group != ALL and row.metric == summary.primary]
+    settings = _distinct(row.setting for row in (*rows, *floors))
+    notes = _Notes([*rows, *floors])
+    lines: list[tuple[str, ...]] = []
+    strong: list[int] = []
+    for group in _distinct(row.group for row in rows):
+        own = [row for row in rows if row.group == group]
+        n = " / ".join(_distinct(count(row.n) for row in own))
+        coverage = " / ".join(_distinct(percent(row.coverage) for row in own))
+        name = group.removeprefix("domain=")
+        strong.append(len(lines))
+        lines.append((name, *_cells(own, settings, notes), n, coverage))
+        lines += [
+            (*line, "", "") for line in _floor_lines([row for row in floors if row.group == group], settings, notes)
+        ]
+    return _of(
+        summary,
+        f"By domain: {summary.primary}",
+        ("domain", *settings, "n", "coverage"),
+        lines,
+        notes=(*_direction([summary.primary]), *notes.lines),
+        strong=strong,
+    )
+
+
+def funnel_table(summary: Summary) -> Table:
+    """How many items each rule left."""
+    notes = [f"{name}: {_said(value)}" for name, value in summary.funnel_notes.items()]
+    steps = [(name, count(n)) for name, n in summary.funnel]
+    return _of(summary, "Selection", ("rule", "left"), steps, notes=notes)
+
+
+def cost_table(summary: Summary) -> Table:
+    """What was expected, what was allowed, what was paid."""
+    cost = summary.cost
+    rows = (
+        ("estimated, low", cost.low_usd),
+        ("estimated, middle", cost.mid_usd),
+        ("estimated, high", cost.high_usd),
+        ("bound: no more than", cost.bound_usd),
+        ("billed", cost.billed_usd),
+        ("reused: paid by earlier runs", cost.reused_usd),
+    )
+    return _of(summary, "Cost", ("", "US dollars"), [(name, usd(amount)) for name, amount in rows])
+
+
+def requests_table(summary: Summary) -> Table:
+    """Counts of requests, then the failures by reason and setting."""
+    requests, settings = summary.requests, summary.settings
+    counts = [("total", requests.total), ("unique", requests.unique), ("final", requests.final)]
+    blank = ("",) * len(settings)
+    rows = [(name, count(n), *blank) for name, n in (*counts, *requests.by_status.items())]
+    for reason in _distinct(failure.reason for failure in summary.failures):
+        by_setting = dict.fromkeys(settings, 0)
+        for failure in summary.failures:
+            if failure.reason == reason:
+                by_setting[failure.setting] += failure.n
+        rows.append((f"failure: {reason}", count(sum(by_setting.values())), *map(count, by_setting.values())))
+    return _of(summary, "Requests", ("", "all settings", *settings), rows)
+
+
+def provenance_table(summary: Summary) -> Table:
+    """What produced the numbers: versions, and each metric's signature."""
+    facts = [("run", summary.run), ("corpus", summary.corpus), *summary.versions.items()]
+    facts += [(f"signature of {metric}", text) for metric, text in summary.signatures.items()]
+    return _of(summary, "Made by", ("what", "which"), facts, text_columns=(0, 1))
+
+
+def report_tables(summary: Summary) -> tuple[Table, ...]:
+    """All of them, in the order of a report; those with nothing to say are left out, the result never."""
+    others = (domain_table, funnel_table, cost_table, requests_table, provenance_table)
+    made = (make(summary) for make in others)
+    return (result_table(summary), *(table for table in made if table.rows))
+
+
+def _of(
+    summary: Summary,
+    what: str,
+    columns: tuple[str, ...],
+    rows: Iterable[tuple[str, ...]],
+    *,
+    notes: Iterable[str] = (),
+    strong: Iterable[int] = (),
+    text_columns: tuple[int, ...] = (0,),
+) -> Table:
+    lines = tuple(rows)
+    if not lines and summary.explanation:
+        notes = (summary.explanation, *notes)
+    return Table(
+        title=f"{what} · {summary.heading}",
+        columns=columns,
+        rows=lines,
+        notes=tuple(notes),
+        marks=summary.marks,
+        caution=summary.caution,
+        text_columns=text_columns,
+        strong=tuple(strong),
+    )
+
+
+class _Notes:
+    """Footnotes of the cells, lettered in the order in which cells ask for them."""
+
+    def __init__(self, scores: Sequence[Score]) -> None:
+        self._of_metrics = {row.note for row in scores if row.floor is None}
+        notes = {row.note for row in scores}
+        self._marks: dict[str, str] = {note: "" for note in notes if note and len(notes) == 1}
+
+    def about(self, floor: Sequence[Score]) -> str | None:
+        """A note that all cells of a floor share and no metric has says something about the floor itself."""
+        notes = {row.note for row in floor}
+        return None if len(notes) > 1 or notes & self._of_metrics else notes.pop()
+
+    def mark(self, note: str | None) -> str:
+        """The letter of a note; none where it holds for the whole table."""
+        if not note:
+            return ""
+        if note not in self._marks:
+            turn, which = divmod(len(self._marks), len(_MARKS))
+            self._marks[note] = _MARKS[which] * (turn + 1)
+        return self._marks[note]
+
+    @property
+    def lines(self) -> list[str]:
+        """What stands under the table."""
+        return [f"{mark} {note}".strip() for note, mark in self._marks.items()]
+
+
+def _floor_lines(floors: Sequence[Score], settings: Sequence[str], notes: _Notes) -> list[tuple[str, ...]]:
+    lines = []
+    for floor in _distinct(row.floor or "" for row in floors):
+        own = [row for row in floors if row.floor == floor]
+        about = notes.about(own)
+        label = f"floor: {floor} ({about})" if about else f"floor: {floor}"
+        lines.append((label, *_cells(own, settings, notes, said=about)))
+    return lines
+
+
+def _cells(rows: Iterable[Score], settings: Sequence[str], notes: _Notes, said: str | None = None) -> list[str]:
+    def cell(row: Score) -> str:
+        return estimate(row.value, row.low, row.high) + notes.mark(None if row.note == said else row.note)
+
+    return _per_setting(rows, settings, cell)
+
+
+def _per_setting(rows: Iterable[Score], settings: Sequence[str], say: Callable[[Score], str]) -> list[str]:
+    found = {row.setting: say(row) for row in rows}
+    return [found.get(setting, NOT_GIVEN) for setting in settings]
+
+
+def _other_bases(rows: Sequence[Score], metrics: Sequence[str]) -> list[str]:
+    """A line for every metric whose n or coverage is not that of the table's last rows."""
+    base = {row.setting: (row.n, row.coverage) for row in rows if row.metric == metrics[0]}
+    lines = []
+    for metric in metrics[1:]:
+        others = [row for row in rows if row.metric == metric and base.get(row.setting) != (row.n, row.coverage)]
+        said = (f"{row.setting} n {count(row.n)}, coverage {percent(row.coverage)}" for row in others)
+        lines += [f"{metric}: {'; '.join(said)}"] if others else []
+    return lines
+
+
+def _metric_label(metric: str, primary: str) -> str:
+    arrow = " ↓" if metric in LOWER_IS_BETTER else ""
+    return f"{metric}{arrow} (primary)" if metric == primary else f"{metric}{arrow}"
+
+
+def _direction(metrics: Iterable[str]) -> list[str]:
+    return ["↓ lower is better"] if LOWER_IS_BETTER & set(metrics) else []
+
+
+def _said(value: float | int | str) -> str:
+    if isinstance(value, str):
+        return value
+    return count(value) if isinstance(value, int) else figure(value)
+
+
+def _distinct(items: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(items))

@@ -1,0 +1,100 @@
+"""Numbers and strangers' texts become words here, and only here: a figure reads the same everywhere."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+
+UNKNOWN_PRICE = "price unknown"
+NOT_DEFINED = "n/a"
+NOT_GIVEN = "—"
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|[ -/]*[0-~])")
+_JOINERS = "\u200c\u200d"  # scripts and emoji need them; every other invisible format character goes
+
+
+def plain(text: str, *, lines: bool = False) -> str:
+    """``text`` without what could move a cursor, reorder a line or hide: ANSI, control, bidi, tag characters.
+
+    Line ends become spaces unless ``lines``; a lone surrogate becomes U+FFFD, so that it can be written.
+    """
+    text = re.sub(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]", "\n", _ANSI.sub("", text)).replace("\t", "    ")
+    text = re.sub(r"[^ -~\n]", _visible, text)
+    return text if lines else " ".join(text.split("\n"))
+
+
+def _visible(found: re.Match[str]) -> str:
+    char = found[0]
+    kind = unicodedata.category(char)
+    if kind == "Cs":
+        return "\ufffd"
+    return "" if kind == "Cc" or (kind == "Cf" and char not in _JOINERS) else char
+
+
+def usd(amount: float | None) -> str:
+    """Dollars: cents, or two significant digits where that is finer. None (no price known) is not zero."""
+    if amount is None or not math.isfinite(amount):
+        return UNKNOWN_PRICE
+    finer = 1 - math.floor(math.log10(abs(amount))) if amount else 2
+    return f"{'-' if amount < 0 else ''}${abs(amount):,.{max(2, finer)}f}"
+
+
+def count(n: int | None) -> str:
+    """A whole number with thousands separated."""
+    return NOT_DEFINED if n is None else f"{n:,}"
+
+
+def tokens(n: float | None) -> str:
+    """A number of tokens in three significant digits: ``950``, ``12.3k``, ``4.56M``."""
+    if n is None:
+        return NOT_DEFINED
+    for size, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if n >= size * 0.9995:
+            return f"{n / size:.3g}{unit}"
+    return f"{n:.0f}"
+
+
+def percent(share: float) -> str:
+    """A share of one. Only the whole is ``100 %`` and only nothing is ``0 %``: never rounded to either."""
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", " %")
+    tenths = min(math.floor(share * 1000 + 1e-9), 999)
+    return f"{tenths / 10:.1f} %" if tenths else "<0.1 %"
+
+
+def duration(seconds: float) -> str:
+    """Time that has passed, in its two largest units."""
+    whole = max(0, int(seconds))
+    for size, unit, small, small_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
+        if whole >= size:
+            return f"{whole // size}{unit}{whole % size // small:02d}{small_unit}"
+    return f"{whole}s"
+
+
+def figure(value: float | None) -> str:
+    """A metric's value; ``n/a`` where it is undefined."""
+    return NOT_DEFINED if value is None or not math.isfinite(value) else _fixed(value, _decimals(value))
+
+
+def estimate(value: float | None, low: float | None, high: float | None) -> str:
+    """A value with its interval, ``0.612 [0.55, 0.67]``; bounds have a digit less unless they are close."""
+    if value is None or low is None or high is None or not all(map(math.isfinite, (value, low, high))):
+        return figure(value)
+    digits = _decimals(max(value, low, high, key=abs))
+    bounds = max(0, digits - 1)
+    while 0 < (high - low) * 10**bounds < 5 and bounds < 9:
+        bounds += 1
+    return f"{_fixed(value, max(digits, bounds))} [{_fixed(low, bounds)}, {_fixed(high, bounds)}]"
+
+
+def _decimals(value: float) -> int:
+    size = abs(value)
+    if 0 < size < 0.01:
+        return min(8, 1 - math.floor(math.log10(size)))
+    return next((digits for digits, end in ((3, 10), (2, 100), (1, 1000)) if size < end), 0)
+
+
+def _fixed(value: float, digits: int) -> str:
+    text = f"{value:,.{digits}f}"
+    return text.lstrip("-") if not text.strip("-0.,") else text
