@@ -1,0 +1,5 @@
+"""``python -m runner`` is ``persona-runner``."""
+
+from runner.cli import main
+
+main()

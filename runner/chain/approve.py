@@ -1,0 +1,83 @@
+"""The user's yes: what was shown is kept, and all that the run may ever cost is written down as its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import orjson
+
+from runner.chain.files import write_bytes
+from runner.chain.journal import Point, reached
+from runner.chain.runs import EMULATOR, Folders, Run, Workspace
+from runner.errors import RunnerError
+from runner.ledger import Ledger
+from runner.reporting.estimate_view import Estimate
+from runner.reporting.words import usd
+
+
+def approve(
+    workspace: Workspace,
+    ledger: Ledger,
+    run: Run,
+    shown: Estimate,
+    budget_usd: float | None,
+    ask: Callable[[str], bool],
+    now: datetime,
+) -> bool:
+    """Ask for what is to be bought and keep the answer. A rehearsal moves no money and is not asked about.
+
+    Raises RunnerError when a BUDGET cannot be kept or has no room left.
+    """
+    if shown.total.to_buy == 0:
+        return True
+    bound_usd = approval_bound(ledger, run, shown, budget_usd)
+    own = ledger.spent(run=run.name).total_usd
+    room = None if bound_usd is None else bound_usd - own
+    if budget_usd is not None and room is not None and room <= 0:
+        raise RunnerError(
+            f"BUDGET {usd(budget_usd)} is used up: {usd(budget_usd - room)} is bought or held back for this task, "
+            f"model, protocol and corpus; a higher BUDGET buys more."
+        )
+    if run.asked.venue != EMULATOR:
+        most = "an unknown sum (no price is known)" if room is None else f"at most {usd(room)}"
+        if not ask(f"Buy {shown.total.to_buy:,} requests from {run.asked.venue} for {most}?"):
+            return False
+    keep(workspace, run, shown)
+    ledger.approve(run.name, bound_usd, now)
+    reached(Point.APPROVED)
+    return True
+
+
+def keep(workspace: Workspace, run: Run, shown: Estimate) -> None:
+    """Keep what was promised when the run was approved; a later look at the cost does not change it."""
+    path = Folders(workspace, run.name).asked / "estimate.json"
+    if path.exists() or shown.total.to_buy == 0:
+        return
+    total = shown.total
+    promise = {
+        "low_usd": total.low_usd,
+        "mid_usd": total.mid_usd,
+        "high_usd": total.high_usd,
+        "bound_usd": shown.bound_usd,
+    }
+    write_bytes(path, orjson.dumps(promise, option=orjson.OPT_INDENT_2))
+
+
+def approval_bound(ledger: Ledger, run: Run, shown: Estimate, budget_usd: float | None) -> float | None:
+    """All that the run may ever cost: what it has cost, what it holds back, and the bound on the rest.
+
+    BUDGET caps the money of (task, model, protocol, corpus) in this workspace, over all its runs.
+    """
+    own = ledger.spent(run=run.name).total_usd
+    if shown.bound_usd is None:
+        if budget_usd is not None:
+            raise RunnerError(
+                f"BUDGET cannot be kept: no price is known for {run.asked.model} at {run.asked.venue}; leave it out."
+            )
+        return None
+    whole = own + shown.bound_usd
+    if budget_usd is None:
+        return whole
+    others = ledger.spent(scope=run.asked.scope).total_usd - own
+    return min(whole, budget_usd - others)

@@ -1,0 +1,257 @@
+"""instances and requests: select what to predict and write down, by content, everything that would be asked."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+
+import polars as pl
+
+from runner import models, providers, tokens
+from runner.benchmarks import find_task
+from runner.benchmarks.base import Context, Selection, Task, Variant
+from runner.chain.data import open_corpus
+from runner.chain.files import write_frame, write_frames
+from runner.chain.journal import Point, reached
+from runner.chain.runs import EMULATOR, Asked, Folders, Run, Workspace, read_run, touch, write_run
+from runner.errors import RunnerError
+from runner.request import Request, RequestId, request_id
+
+Say = Callable[[str], None]
+
+REQUESTS: dict[str, pl.DataType] = {
+    "instance_id": pl.String(),
+    "setting": pl.String(),
+    "draw": pl.Int32(),
+    "n": pl.Int32(),
+    "request_id": pl.String(),
+    "tokens": pl.Int64(),
+}
+BODIES: dict[str, pl.DataType] = {
+    "request_id": pl.String(),
+    "body": pl.String(),
+    "tokens": pl.Int64(),
+    "input_bound": pl.Int64(),
+    "max_output": pl.Int64(),
+    "instance": pl.Int64(),
+}
+"""``tokens`` expected and ``input_bound`` never exceeded; ``max_output`` over all choices; ``instance`` numbers
+the first instance that asks, in sample order, so that a batch need not split one."""
+
+_CHUNK = 500
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A run as the user names it, before names and defaults are resolved. ``env`` decides the venue."""
+
+    task: str
+    model: str
+    source: str | None
+    protocol: str = "strict"
+    settings: tuple[str, ...] = ()
+    limit: int | None = None
+    seed: int = 0
+    samples: int | None = None
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    emulate: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+def build(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Run:
+    """Select and write ``batches/<run>``; a run that is already built is only looked up.
+
+    Raises RunnerError for an unknown model, task or setting, an unreadable corpus, and a window too small.
+    """
+    model = models.find_model(wanted.model, as_of=now.date())
+    benchmark, task = find_task(wanted.task, wanted.protocol)
+    settings = _settings(task, wanted.settings)
+    venue = EMULATOR if wanted.emulate else providers.venue_of(model.provider, wanted.env)
+    corpus = open_corpus(workspace, benchmark, wanted.source, say)
+    asked = Asked(
+        benchmark=benchmark.name,
+        task=task.name,
+        model=model.id,
+        provider=model.provider,
+        venue=venue,
+        protocol=task.protocol,
+        version=task.version,
+        corpus=corpus.fingerprint,
+        settings=settings,
+        limit=wanted.limit,
+        seed=wanted.seed,
+        samples=wanted.samples or task.default_samples,
+        variants=dict(wanted.variants),
+    )
+    folders = Folders(workspace, asked.name)
+    if folders.run_json.exists():
+        touch(workspace, asked.name)
+        return read_run(workspace, asked.name)
+    say(f"Building {asked.name}.")
+    selection = task.instances(corpus, asked.options)
+    write_frame(folders.instances, selection.frame)
+    counter = tokens.counter(model)
+    context = Context(corpus, asked.options, counter.count, model.window_tokens)
+    written = build_stage(folders, 1, task, selection.frame, None, context, model, counter, venue)
+    run = _describe(asked, task, selection, written, model, counter, wanted.source or "", now)
+    write_run(workspace, run)
+    reached(Point.BUILT)
+    return run
+
+
+@dataclass(frozen=True)
+class Written:
+    """How many requests a stage wrote, how many were unique, and the parameters they share."""
+
+    requests: int
+    unique: int
+    parameters: Mapping[str, float | int | None]
+
+
+def build_stage(
+    folders: Folders,
+    number: int,
+    task: Task,
+    instances: pl.DataFrame,
+    answers: pl.DataFrame | None,
+    context: Context,
+    model: models.Model,
+    counter: tokens.Counter,
+    venue: str,
+) -> Written:
+    """Write one stage's ``requests.parquet`` and ``bodies.parquet``, streaming, identical bodies once."""
+    rows: list[pl.DataFrame] = []
+    seen: set[str] = set()
+    instance_numbers: dict[str, int] = {}
+    parameters: dict[str, float | int | None] = {}
+
+    def bodies() -> Iterator[pl.DataFrame]:
+        asked = task.stages[number - 1].requests(instances, answers, context)
+        adapted = _for_model(asked, model)
+        while chunk := list(islice(adapted, _CHUNK)):
+            ids, texts = [], []
+            for request in chunk:
+                text = request.body.to_json()
+                ids.append(request_id(venue, model.id, request.draw, text))
+                texts.append(text)
+                instance_numbers.setdefault(request.instance_id, len(instance_numbers))
+            counts = counter.count_bodies([request.body for request in chunk])
+            rows.append(
+                pl.DataFrame(
+                    {
+                        "instance_id": [request.instance_id for request in chunk],
+                        "setting": [request.setting for request in chunk],
+                        "draw": [request.draw for request in chunk],
+                        "n": [request.body.n for request in chunk],
+                        "request_id": ids,
+                        "tokens": counts,
+                    },
+                    schema=REQUESTS,
+                )
+            )
+            if not parameters:
+                body = chunk[0].body
+                parameters.update(
+                    max_output_tokens=body.max_output_tokens,
+                    temperature=body.temperature,
+                    top_p=body.top_p,
+                    n=body.n,
+                )
+            new = [i for i, first in enumerate(_firsts(ids, seen)) if first]
+            yield pl.DataFrame(
+                {
+                    "request_id": [ids[i] for i in new],
+                    "body": [texts[i] for i in new],
+                    "tokens": [counts[i] for i in new],
+                    "input_bound": [counter.bound_body(chunk[i].body) for i in new],
+                    "max_output": [chunk[i].body.max_output_tokens * chunk[i].body.n for i in new],
+                    "instance": [instance_numbers[chunk[i].instance_id] for i in new],
+                },
+                schema=BODIES,
+            )
+
+    write_frames(folders.bodies(number), bodies(), BODIES)
+    requests = pl.concat(rows) if rows else pl.DataFrame(schema=REQUESTS)
+    _check_window(folders, number, model, task)
+    write_frame(folders.requests(number), requests)
+    return Written(requests.height, len(seen), parameters)
+
+
+def _firsts(ids: list[RequestId], seen: set[str]) -> Iterator[bool]:
+    """Whether each id is met for the first time; ``seen`` remembers."""
+    for name in ids:
+        yield name not in seen
+        seen.add(name)
+
+
+def _for_model(requests: Iterator[Request], model: models.Model) -> Iterator[Request]:
+    """Drop what the model refuses and add its reasoning allowance; choices it cannot give become draws."""
+    for request in requests:
+        body = request.body
+        limit = min(body.max_output_tokens + model.reasoning_allowance_tokens, model.max_output_tokens)
+        body = replace(
+            body,
+            max_output_tokens=limit,
+            temperature=None if "temperature" in model.refused else body.temperature,
+            top_p=None if "top_p" in model.refused else body.top_p,
+        )
+        if body.n > 1 and "n" in model.refused:
+            single = replace(body, n=1)
+            for draw in range(body.n):
+                yield replace(request, body=single, draw=request.draw * body.n + draw)
+        else:
+            yield replace(request, body=body)
+
+
+def _check_window(folders: Folders, number: int, model: models.Model, task: Task) -> None:
+    worst = (
+        pl.scan_parquet(folders.bodies(number)).select((pl.col("tokens") + pl.col("max_output")).max()).collect().item()
+    )
+    if worst is not None and worst > model.window_tokens:
+        raise RunnerError(
+            f"{model.id} cannot hold task {task.name}: its window is {model.window_tokens:,} tokens and the "
+            f"longest request needs {worst:,}; choose a model with a larger window."
+        )
+
+
+def _settings(task: Task, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    unknown = [setting for setting in wanted if setting not in task.all_settings]
+    if unknown:
+        raise RunnerError(
+            f"Task {task.name} ({task.protocol}) has no setting {', '.join(unknown)}; "
+            f"it has: {', '.join(task.all_settings)}."
+        )
+    return tuple(setting for setting in task.all_settings if setting in wanted) or task.settings
+
+
+def _describe(
+    asked: Asked,
+    task: Task,
+    selection: Selection,
+    written: Written,
+    model: models.Model,
+    counter: tokens.Counter,
+    source: str,
+    now: datetime,
+) -> Run:
+    names = ("persona-runner", "polars", "openai", "tiktoken", "orjson")
+    return Run(
+        asked=asked,
+        source=source,
+        instances=selection.frame.height,
+        requests=written.requests,
+        unique=written.unique,
+        funnel=selection.funnel,
+        explanation=selection.explanation,
+        parameters=written.parameters,
+        token_counter=counter.name,
+        tokens_exact=counter.exact,
+        assumptions=model.assumptions,
+        test_family=task.family(asked.settings),
+        caution=task.caution,
+        versions={name: importlib.metadata.version(name) for name in names},
+        created_at=now.isoformat(timespec="seconds"),
+    )

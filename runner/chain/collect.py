@@ -1,0 +1,191 @@
+"""raw files and responses: what was paid for is kept, however its job ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import polars as pl
+
+from runner.chain.files import write_bytes, write_frame
+from runner.chain.journal import Point, reached
+from runner.chain.runs import Folders, Workspace
+from runner.chain.stock import FINAL_WORDS, MAX_ATTEMPTS, attempts
+from runner.ledger import Job, Ledger, State
+from runner.pricing import Price, cost_expr
+from runner.providers.base import Gone, JobState, JobStatus, Provider, Unreachable
+from runner.providers.lines import read_lines
+from runner.request import RESPONSE_SCHEMA, Response, Status
+
+Say = Callable[[str], None]
+
+_ID = re.compile(rb'"custom_id"\s*:\s*"([a-z2-7]{26})"')
+
+
+def salvage(
+    workspace: Workspace,
+    ledger: Ledger,
+    provider: Provider,
+    job: Job,
+    status: JobStatus,
+    price: Price | None,
+    say: Say,
+) -> Job:
+    """Take an ended job's answers home: raw files, then the part, then the ledger, then the provider's copy.
+
+    Idempotent at every step: after a crash the same call fetches again and overwrites the same part.
+    """
+    folders = Folders(workspace, job.run)
+    files = _fetch(provider, job, folders)
+    reached(Point.FETCHED)
+    if not files and status.state is JobState.FAILED:
+        job = ledger.move(job, State.COLLECTED, error=status.error or "it failed and left no files", billed_usd=0.0)
+        return close(ledger, provider, job)
+    expected = _batch_ids(folders, job)
+    reading = read_results(provider, files, expected)
+    _report(reading, folders, job, say)
+    tries = attempts(workspace, ledger, job.venue, job.model, expected)
+    part = _part(reading, expected, tries, job, status, price)
+    path = folders.part(job.job)
+    write_frame(path, part)
+    reached(Point.PART_WRITTEN)
+    job = ledger.move(
+        job,
+        State.COLLECTED,
+        part=str(path.relative_to(workspace.root)),
+        billed_usd=None if price is None else float(part["cost_usd"].sum()),
+        answered=part.filter(pl.col("status").is_in(FINAL_WORDS))["request_id"].n_unique(),
+        error=status.error,
+    )
+    reached(Point.COLLECTED)
+    return close(ledger, provider, job)
+
+
+def _fetch(provider: Provider, job: Job, folders: Folders) -> list[Path]:
+    """The job's result files under our name for it."""
+    assert job.provider_job is not None
+    folders.raw.mkdir(parents=True, exist_ok=True)
+    try:
+        found = provider.fetch(job.provider_job, folders.raw)
+    except Gone:
+        raise Unreachable("its results are no longer kept there; nothing is bought again without your word") from None
+    return [path.replace(folders.raw / f"{job.job}{path.name.removeprefix(job.provider_job)}") for path in found]
+
+
+def close(ledger: Ledger, provider: Provider, job: Job) -> Job:
+    """Remove the uploaded input file, whose work is done, and close the job."""
+    if job.file_id:
+        provider.discard(job.file_id)
+        reached(Point.DISCARDED)
+    job = ledger.move(job, State.CLOSED)
+    reached(Point.CLOSED)
+    return job
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the result files said: the best row per (request, choice), and what did not belong."""
+
+    rows: dict[tuple[str, int], Response]
+    unreadable: list[bytes]
+    unreadable_ids: frozenset[str]
+    duplicated: int
+    unknown: int
+
+
+def read_results(provider: Provider, files: Iterable[Path], expected: frozenset[str]) -> Reading:
+    """Read every line of output and error files; a bad line never stops the others.
+
+    Of several rows for one choice a final one beats one to retry, and the first ok wins.
+    """
+    rows: dict[tuple[str, int], Response] = {}
+    bad: list[bytes] = []
+    bad_ids: set[str] = set()
+    duplicated = unknown = 0
+    for path in files:
+        for line in read_lines(path):
+            try:
+                responses = provider.decode(line)
+            except ValueError:
+                bad.append(line)
+                bad_ids.update(match.decode() for match in _ID.findall(line))
+                continue
+            for response in responses:
+                key = (response.request_id, response.choice)
+                if response.request_id not in expected:
+                    unknown += 1
+                elif key not in rows:
+                    rows[key] = response
+                else:
+                    duplicated += 1
+                    if _rank(response.status) < _rank(rows[key].status):
+                        rows[key] = response
+    answered = {request_id for request_id, _ in rows}
+    return Reading(rows, bad, frozenset(bad_ids & expected) - answered, duplicated, unknown)
+
+
+def _rank(status: Status) -> int:
+    return 0 if status is Status.OK else 1 if status.is_final else 2
+
+
+def _report(reading: Reading, folders: Folders, job: Job, say: Say) -> None:
+    if reading.unreadable:
+        path = folders.raw / f"{job.job}.quarantine.jsonl"
+        write_bytes(path, b"\n".join(reading.unreadable) + b"\n")
+        say(f"{len(reading.unreadable)} lines of {job.job} could not be read; they are kept in {path}.")
+    if reading.duplicated:
+        say(f"{reading.duplicated} rows of {job.job} came twice; the first answer counts.")
+    if reading.unknown:
+        say(f"{reading.unknown} rows of {job.job} carry ids that were not asked; they are left in the raw file.")
+
+
+def _batch_ids(folders: Folders, job: Job) -> frozenset[str]:
+    return frozenset(pl.read_parquet(folders.batch_ids(job.stage, job.batch))["request_id"])
+
+
+def _part(
+    reading: Reading,
+    expected: frozenset[str],
+    tries: dict[str, int],
+    job: Job,
+    status: JobStatus,
+    price: Price | None,
+) -> pl.DataFrame:
+    rows = list(reading.rows.values())
+    answered = {row.request_id for row in rows}
+    # A job that ends early after some progress does not use up the attempt of those it did not reach.
+    progressed = any(row.status.is_final for row in rows)
+    for request_id in sorted(expected - answered):
+        rows.append(Response(request_id, 0, _absence(request_id, reading, status), error_message=status.error))
+    records = []
+    for row in rows:
+        spared = progressed and row.status in (Status.EXPIRED, Status.CANCELLED)
+        attempt = tries.get(row.request_id, 0) + (0 if spared else 1)
+        if row.status is Status.UNREADABLE:  # re-bought once, not more: the provider may repeat itself
+            attempt = max(attempt, MAX_ATTEMPTS - 1)
+        records.append({**asdict(row), "status": str(row.status), "attempt": attempt})
+    return (
+        pl.DataFrame(records, schema_overrides=RESPONSE_SCHEMA, infer_schema_length=None)
+        .with_columns(
+            cost_usd=(pl.lit(None, pl.Float64) if price is None else cost_expr(price)),
+            venue=pl.lit(job.venue),
+            model=pl.lit(job.model),
+            job=pl.lit(job.job),
+            received_at=pl.lit(status.at).cast(RESPONSE_SCHEMA["received_at"]),
+        )
+        .select(list(RESPONSE_SCHEMA))
+        .cast(RESPONSE_SCHEMA)  # type: ignore[arg-type]
+        .sort("request_id", "choice")
+    )
+
+
+def _absence(request_id: str, reading: Reading, status: JobStatus) -> Status:
+    if request_id in reading.unreadable_ids:
+        return Status.UNREADABLE
+    if status.state is JobState.EXPIRED:
+        return Status.EXPIRED
+    if status.state is JobState.CANCELLED:
+        return Status.CANCELLED
+    return Status.MISSING

@@ -1,0 +1,122 @@
+"""What a run has: its final answers over all runs, what is on its way, and so what is still to be bought."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from runner.chain.files import write_frame
+from runner.chain.journal import Point, reached
+from runner.chain.runs import Folders, Run, Workspace
+from runner.ledger import OPEN, Job, Ledger
+from runner.request import FINAL, RESPONSE_SCHEMA
+
+MAX_ATTEMPTS = 3
+"""After so many tries that brought nothing, a request is finally ``missing``."""
+
+FINAL_WORDS = [str(status) for status in FINAL]
+
+
+def parts(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> list[tuple[Job, Path]]:
+    """The jobs of a venue and model that brought answers, and where those lie; the index of all reuse."""
+    return [
+        (job, workspace.root / job.part)
+        for job in ledger.jobs(venue=venue, model=model)
+        if job.part and (workspace.root / job.part).exists()
+    ]
+
+
+def attempts(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: Iterable[str]) -> dict[str, int]:
+    """How many tries each of these requests has used up so far."""
+    wanted = pl.DataFrame({"request_id": list(ids)}, schema={"request_id": pl.String()}).lazy()
+    files = [path for _, path in parts(workspace, ledger, venue, model)]
+    if not files:
+        return {}
+    used = (
+        pl.scan_parquet(files)
+        .select("request_id", "attempt")
+        .join(wanted, on="request_id", how="semi")
+        .group_by("request_id")
+        .agg(pl.col("attempt").max())
+        .collect()
+    )
+    return dict(zip(used["request_id"], used["attempt"], strict=True))
+
+
+def answers(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: pl.Series) -> pl.DataFrame:
+    """The final answers among ``ids``, over all runs: RESPONSE_SCHEMA and ``bought_by``, one row per choice.
+
+    Final beats retry and the first ok wins. After the last attempt a request is finally ``missing``.
+    """
+    wanted = ids.unique().to_frame("request_id").lazy()
+    found = [
+        pl.scan_parquet(path).join(wanted, on="request_id", how="semi").with_columns(bought_by=pl.lit(job.run))
+        for job, path in parts(workspace, ledger, venue, model)
+    ]
+    if not found:
+        return pl.DataFrame(schema={**RESPONSE_SCHEMA, "bought_by": pl.String()})
+    is_final = pl.col("status").is_in(FINAL_WORDS)
+    is_exhausted = ~is_final & (pl.col("attempt") >= MAX_ATTEMPTS)
+    return (
+        pl.concat(found)
+        .filter(is_final | is_exhausted)
+        .with_columns(rank=pl.when(pl.col("status") == "ok").then(0).when(is_final).then(1).otherwise(2))
+        .sort("request_id", "choice", "rank", "received_at", maintain_order=True)
+        .unique(["request_id", "choice"], keep="first", maintain_order=True)
+        .with_columns(status=pl.when(pl.col("rank") == 2).then(pl.lit("missing")).otherwise(pl.col("status")))
+        .drop("rank")
+        .collect()
+    )
+
+
+def write_responses(workspace: Workspace, ledger: Ledger, run: Run) -> pl.DataFrame:
+    """Write ``responses.parquet``: all final answers that this run uses, wherever they were bought."""
+    folders = Folders(workspace, run.name)
+    frame = answers(workspace, ledger, run.asked.venue, run.asked.model, request_ids(folders))
+    if not folders.responses.exists() or not pl.read_parquet(folders.responses).equals(frame):
+        write_frame(folders.responses, frame)
+        reached(Point.RESPONSES_WRITTEN)
+    return frame
+
+
+def request_ids(folders: Folders) -> pl.Series:
+    """The unique requests of a run, over the stages built so far, in sample order."""
+    found = [
+        pl.read_parquet(path, columns=["request_id"]) for path in sorted(folders.asked.glob("stage-*/bodies.parquet"))
+    ]
+    return pl.concat(found)["request_id"] if found else pl.Series("request_id", [], pl.String())
+
+
+def in_flight(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> pl.Series:
+    """Requests in any open or unresolved job of the venue and model, over all runs: never to be bought again."""
+    found = [
+        pl.read_parquet(Folders(workspace, job.run).batch_ids(job.stage, job.batch), columns=["request_id"])
+        for job in ledger.jobs(venue=venue, model=model, states=OPEN)
+    ]
+    return pl.concat(found)["request_id"] if found else pl.Series("request_id", [], pl.String())
+
+
+def failures_by_status(responses: pl.DataFrame) -> Counter[str]:
+    """Requests by their final status (a request counts once, by its first choice)."""
+    firsts = responses.unique("request_id", keep="first", maintain_order=True)
+    return Counter(firsts["status"].to_list())
+
+
+def to_buy(workspace: Workspace, ledger: Ledger, run: Run, stage: int) -> pl.DataFrame:
+    """The run's requests − final answers − ids in any open job of the venue and model, over all runs.
+
+    In sample order: request_id, tokens, input_bound, max_output, instance.
+    """
+    folders = Folders(workspace, run.name)
+    venue, model = run.asked.venue, run.asked.model
+    have = answers(workspace, ledger, venue, model, request_ids(folders))["request_id"]
+    taken = pl.concat([have, in_flight(workspace, ledger, venue, model)]).to_frame("request_id").unique()
+    return (
+        pl.scan_parquet(folders.bodies(stage))
+        .select("request_id", "tokens", "input_bound", "max_output", "instance")
+        .join(taken.lazy(), on="request_id", how="anti", maintain_order="left")
+        .collect()
+    )

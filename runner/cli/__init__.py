@@ -1,0 +1,57 @@
+"""The command line: parse, call the chain, print. No logic of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+import click
+
+from runner.cli.commands import build, clean, collect, estimate, report, run, score, status, submit
+from runner.cli.tools import data, demo, emulator
+from runner.errors import RunnerError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="persona-runner")
+def cli() -> None:
+    """Evaluate language models on personalization benchmarks through the providers' batch APIs.
+
+    build, estimate, submit, collect, score, report: every command decides what is already done, and the same
+    command again goes on where it stopped.
+    """
+
+
+for command in (build, estimate, submit, collect, run, score, report, status, clean, data, demo, emulator):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run a command. An error that a user can mend is one sentence and an exit code, never a traceback."""
+    try:
+        cli.main(standalone_mode=False)
+    except RunnerError as error:
+        _stop(error.sentence, error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        _stop("Stopped. Jobs go on at the provider and nothing is lost; the same command goes on from here.", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        _stop(f"The system said: {error.strerror}{where}. Nothing that was bought is lost; run it again.", 1)
+    except Exception as error:
+        path = Path("batches") / "last-error.txt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(traceback.format_exc())
+        _stop(f"This is a fault of persona-runner ({type(error).__name__}); what happened is in {path}.", 1)
+
+
+def _stop(sentence: str, code: int) -> None:
+    click.echo(sentence, err=True)
+    sys.exit(code)

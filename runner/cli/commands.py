@@ -1,0 +1,194 @@
+"""The arrows of the chain, one command each."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+import orjson
+
+from runner.chain.views import funnel_table, standing_table
+from runner.cli import options
+from runner.cli.office import Office, office, problems, say, show
+
+
+@click.command()
+@options.asked
+def build(**chosen: Any) -> None:
+    """Select instances and write the requests; asks nobody and costs nothing."""
+    with office() as here:
+        run = here.build(chosen)
+        show(funnel_table(run))
+        if run.explanation:
+            say(run.explanation)
+        say(f"{run.instances:,} instances, {run.requests:,} requests ({run.unique:,} different) in batches/{run.name}")
+
+
+@click.command()
+@options.asked
+@options.as_json
+def estimate(as_json: bool, **chosen: Any) -> None:
+    """Counts, tokens and cost of what is still to be bought, before any money moves."""
+    from runner.reporting.estimate_view import estimate_table
+
+    with office() as here:
+        shown = here.estimate(here.build(chosen))
+        if as_json:
+            _print_json(asdict(shown))
+        else:
+            show(estimate_table(shown))
+
+
+@click.command()
+@options.asked
+@options.spend
+def submit(budget: float | None, yes: bool, **chosen: Any) -> None:
+    """Build if needed, show the cost, ask, and send the first batches."""
+    with office() as here:
+        run = here.build(chosen)
+        if run.explanation:
+            say(run.explanation)
+            return
+        if here.submit(run, budget, yes):
+            standings = here.advance([run.name])
+            show(standing_table(standings, here.ledger))
+            problems(standings)
+
+
+@click.command()
+@options.which
+@options.waits
+@options.as_json
+def collect(wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> None:
+    """Collect what is finished and submit what became possible: of all open runs, or of one."""
+    with office() as here:
+        names = here.open_runs(chosen)
+        if not names:
+            say("Nothing is open: every approved run has its answers.")
+            return
+        standings = here.wait(names, poll) if wait else here.advance(names)
+        _show_standings(here, standings, as_json)
+        problems(standings)
+
+
+@click.command()
+@options.asked
+@options.spend
+@options.waits
+def run(budget: float | None, yes: bool, wait: bool, poll: float | None, **chosen: Any) -> None:
+    """All of it: build, estimate, submit, collect until complete, score, report."""
+    with office() as here:
+        one = here.build(chosen)
+        if not one.explanation:
+            if not here.submit(one, budget, yes):
+                return
+            standings = here.wait([one.name], poll)
+            problems(standings)
+        _score(here, one.name, as_json=False)
+        _report(here, one.name)
+
+
+@click.command()
+@options.which
+@options.as_json
+def score(as_json: bool, **chosen: Any) -> None:
+    """The result table of a run (the latest by default); free and repeatable."""
+    with office() as here:
+        _score(here, here.pick(chosen).name, as_json)
+
+
+@click.command()
+@options.which
+def report(**chosen: Any) -> None:
+    """Write report.md and report.html of a run (the latest by default)."""
+    with office() as here:
+        _report(here, here.pick(chosen).name)
+
+
+@click.command()
+@options.which
+@options.as_json
+def status(as_json: bool, **chosen: Any) -> None:
+    """Where runs stand and what happens next; asks no provider."""
+    from runner.chain.advance import standing
+    from runner.chain.runs import read_run
+
+    with office() as here:
+        names = here.open_runs(chosen) or [here.pick(chosen).name]
+        standings = [standing(here.workspace, here.ledger, read_run(here.workspace, name)) for name in names]
+        _show_standings(here, standings, as_json)
+
+
+@click.command()
+def clean() -> None:
+    """Remove what can be made again: converted corpora, and runs that never bought anything."""
+    from runner.chain.clean import clean as sweep
+
+    with office() as here:
+        removed = sweep(here.workspace, here.ledger)
+        say(f"Removed {removed} folders that can be made again; answers, raw files and the ledger are untouched.")
+
+
+def _show_standings(here: Office, standings: list[Any], as_json: bool) -> None:
+    from runner.chain.views import job_views
+    from runner.reporting.jobs import status_table
+
+    jobs = job_views(standings, here.ledger)
+    if as_json:
+        _print_json(
+            {
+                "runs": [
+                    {
+                        "run": each.run.name,
+                        "total": each.total,
+                        "final": each.final,
+                        "in_flight": each.in_flight,
+                        "complete": each.is_complete,
+                        "next": each.next,
+                        **asdict(here.ledger.spent(run=each.run.name)),
+                    }
+                    for each in standings
+                ],
+                "batches": [asdict(job) for job in jobs],
+            }
+        )
+        return
+    show(standing_table(standings, here.ledger))
+    if jobs:
+        show(status_table(jobs))
+
+
+def _score(here: Office, name: str, as_json: bool) -> None:
+    from runner.chain.runs import read_run
+    from runner.chain.score import score as judge
+    from runner.reporting.tables import result_table
+
+    summary = judge(here.workspace, here.ledger, read_run(here.workspace, name))
+    if as_json:
+        click.echo(summary.to_json())
+        return
+    show(result_table(summary, brief=True))
+    if summary.explanation:
+        say(summary.explanation)
+
+
+def _report(here: Office, name: str) -> None:
+    from runner.chain.report import write_report
+    from runner.chain.runs import read_run
+
+    run = read_run(here.workspace, name)
+    _ensure_scored(here, name)
+    for path in write_report(here.workspace, run):
+        say(f"Wrote {path.relative_to(here.workspace.root)}")
+
+
+def _ensure_scored(here: Office, name: str) -> None:
+    from runner.chain.runs import read_run
+    from runner.chain.score import score as judge
+
+    judge(here.workspace, here.ledger, read_run(here.workspace, name))
+
+
+def _print_json(value: object) -> None:
+    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())

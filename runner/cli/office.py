@@ -1,0 +1,193 @@
+"""What every command needs at hand: the folder, the ledger, the clock, the environment, a way to each venue."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.chain.advance import Standing, advance, open_runs
+from runner.chain.approve import approve
+from runner.chain.build import Wanted, build
+from runner.chain.estimate import estimate
+from runner.chain.runs import EMULATOR, Run, Workspace, latest_run, read_run, touch
+from runner.chain.views import job_views
+from runner.errors import RunnerError
+from runner.ledger import Ledger
+from runner.reporting.estimate_view import Estimate, estimate_table
+from runner.reporting.progress import watch
+from runner.reporting.table import Table, print_table
+from runner.reporting.words import usd
+
+if TYPE_CHECKING:
+    from runner.providers.base import Provider
+
+Say = Callable[[str], None]
+SLOWEST_S = 60.0
+VARIANTS = {"min_history": "min_history", "history_lag": "history_lag_days", "match_length": "match_length"}
+
+
+def say(sentence: str) -> None:
+    """A line about the work goes to stderr, so that tables and JSON can be piped."""
+    click.echo(sentence, err=True)
+
+
+def show(*tables: Table) -> None:
+    """Print tables on stdout."""
+    for table in tables:
+        print_table(table, sys.stdout)
+        click.echo()
+
+
+@dataclass
+class Office:
+    """One command's surroundings. Opened by ``office()``, which also stops what it started."""
+
+    workspace: Workspace
+    ledger: Ledger
+    env: Mapping[str, str]
+    exits: ExitStack
+    emulator_url: str | None = None
+    providers: dict[tuple[str, str], Provider] = field(default_factory=dict)
+
+    @property
+    def now(self) -> datetime:
+        """The time, aware."""
+        return datetime.now(UTC)
+
+    def connect(self, provider: str, venue: str) -> Provider:
+        """Open a venue once per command; the emulator is started when it is the one that answers."""
+        from runner import providers
+
+        key = (provider, venue)
+        if key not in self.providers:
+            if venue == EMULATOR:
+                url = f"{self._emulator()}/{provider}/v1"
+                self.providers[key] = providers.connect(provider, self.env, base_url=url, venue=EMULATOR)
+            else:
+                here = providers.venue_of(provider, self.env)
+                if here != venue:
+                    raise RunnerError(
+                        f"This run is asked at {venue}, but the environment leads to {here}; set the base URL "
+                        f"({provider.upper()}_BASE_URL) that it was submitted with."
+                    )
+                self.providers[key] = providers.connect(provider, self.env)
+        return self.providers[key]
+
+    def _emulator(self) -> str:
+        if self.emulator_url is None:
+            from runner.emulator import start
+
+            self.emulator_url = self.exits.enter_context(start(self.workspace.batches / "emulator")).base_url
+        return self.emulator_url
+
+    def build(self, options: Mapping[str, Any]) -> Run:
+        """The run that the options ask for, by name or by description, built if needed."""
+        if options["run_name"]:
+            touch(self.workspace, read_run(self.workspace, options["run_name"]).name)
+            return read_run(self.workspace, options["run_name"])
+        missing = [name for name in ("model", "task") if not options[name]]
+        if missing:
+            raise RunnerError(f"Say {' and '.join(name.upper() + '=…' for name in missing)} (or RUN=<name of a run>).")
+        variants = {there: options[here] for here, there in VARIANTS.items() if options[here]}
+        if options["label_balance"] == "off":
+            variants["label_balance"] = False
+        wanted = Wanted(
+            task=options["task"],
+            model=options["model"],
+            source=options["data"],
+            protocol=options["protocol"] or "strict",
+            settings=options["settings"],
+            limit=options["limit"],
+            seed=options["seed"],
+            samples=options["samples"],
+            variants=variants,
+            emulate=options["emulate"],
+            env=self.env,
+        )
+        return build(self.workspace, wanted, self.now, say)
+
+    def pick(self, options: Mapping[str, Any]) -> Run:
+        """A run that exists: by name, or the latest one of this model, task and protocol."""
+        name = options["run_name"] or latest_run(
+            self.workspace, model=options["model"], task=options["task"], protocol=options["protocol"]
+        )
+        return read_run(self.workspace, name)
+
+    def open_runs(self, options: Mapping[str, Any]) -> list[str]:
+        """The one run that the options name, or all that are open."""
+        if any(options[name] for name in ("run_name", "model", "task", "protocol")):
+            return [self.pick(options).name]
+        return open_runs(self.workspace, self.ledger)
+
+    def estimate(self, run: Run) -> Estimate:
+        """What is still to be bought of a run, and for how much."""
+        return estimate(self.workspace, self.ledger, run, self.now)
+
+    def submit(self, run: Run, budget: float | None, yes: bool) -> bool:
+        """Show the cost, ask, and keep the yes. False when the user said no."""
+        if run.asked.venue != EMULATOR:
+            self.connect(run.asked.provider, run.asked.venue)  # a missing key is said before anything is asked
+        shown = self.estimate(run)
+        show(estimate_table(shown))
+        if shown.total.to_buy == 0:
+            say("Nothing to buy: every request is answered or on its way.")
+        return approve(self.workspace, self.ledger, run, shown, budget, _asker(yes), self.now)
+
+    def advance(self, names: Sequence[str], tell: Say = say) -> list[Standing]:
+        """Collect what ended and submit what became possible, once."""
+        return advance(self.workspace, self.ledger, names, self.connect, self.now, tell)
+
+    def wait(self, names: Sequence[str], poll: float | None) -> list[Standing]:
+        """Advance until everything is answered or cannot go on, showing each batch."""
+        pause = poll or 1.0
+        with watch(sys.stderr) as display:
+            while True:
+                standings = self.advance(names, display.note)
+                rehearsed = all(standing.run.asked.venue == EMULATOR for standing in standings)
+                if all(standing.is_complete or standing.problem for standing in standings):
+                    return standings
+                step = min(pause, 0.2) if rehearsed and poll is None else pause
+                spent = sum(self.ledger.spent(run=standing.run.name).billed_usd for standing in standings)
+                done = sum(standing.final for standing in standings)
+                total = sum(standing.total for standing in standings)
+                footer = f"{done:,} of {total:,} answered, {usd(spent)} so far"
+                display.show(job_views(standings, self.ledger), footer)
+                time.sleep(step)
+                pause = poll or min(SLOWEST_S, pause * 1.5)
+
+
+def _asker(yes: bool) -> Any:
+    def ask(question: str) -> bool:
+        if yes:
+            return True
+        if not sys.stdin.isatty():
+            raise RunnerError(f"{question} Nobody is there to answer: YES=1 (--yes) says yes.")
+        return click.confirm(question, err=True)
+
+    return ask
+
+
+@contextmanager
+def office() -> Iterator[Office]:
+    """The folder where the command was called, with its ledger."""
+    workspace = Workspace(Path.cwd())
+    with ExitStack() as exits:
+        ledger = Ledger(workspace.ledger)
+        exits.callback(ledger.close)
+        yield Office(workspace, ledger, os.environ, exits)
+
+
+def problems(standings: Iterable[Standing]) -> None:
+    """End with exit code 1 when a run cannot go on by itself."""
+    said = [f"{standing.run.name}: {standing.problem}" for standing in standings if standing.problem]
+    if said:
+        raise RunnerError("\n".join(said), code="stopped", exit_code=1)

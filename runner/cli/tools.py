@@ -1,0 +1,124 @@
+"""Commands beside the chain: corpora, the emulator by itself, the demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from runner.cli import options
+from runner.cli.office import office, problems, say, show
+
+
+@click.group()
+def data() -> None:
+    """Corpora: fetch the published one, write a synthetic one, look into a file."""
+
+
+@data.command()
+@click.option("--revision", help="A commit or branch of the dataset.")
+def fetch(revision: str | None) -> None:
+    """Fetch the published dataset into data/ (research use only)."""
+    from runner.chain.data import fetch as get
+
+    with office() as here:
+        path = get(here.workspace, revision, say)
+        say(f"The corpus is in {path.relative_to(here.workspace.root)}; commands find it there.")
+
+
+@data.command()
+@click.argument("path", type=click.Path(dir_okay=False, path_type=Path), default=Path("data/sample.jsonl"))
+@click.option("--posts", type=click.IntRange(1), default=2000, show_default=True)
+@click.option("--seed", type=int, default=7, show_default=True)
+@click.option("--no-habits", is_flag=True, help="Authors without habits: nothing personal to find.")
+def sample(path: Path, posts: int, seed: int, no_habits: bool) -> None:
+    """Write a synthetic corpus to PATH (.json, .jsonl, .gz, .zst by its name)."""
+    from runner.chain.data import write_sample
+
+    write_sample(path, posts=posts, seed=seed, habits=not no_habits)
+    say(f"Wrote {posts:,} synthetic posts to {path} ({path.stat().st_size / 1e6:,.1f} MB).")
+
+
+@data.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@options.as_json
+def check(path: Path, as_json: bool) -> None:
+    """Say what a corpus file holds, what is unusable and why, and what each task would select."""
+    from runner.chain.data import check as look
+    from runner.reporting.table import Table
+
+    with office() as here:
+        found = look(here.workspace, path, say)
+        if as_json:
+            click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2, default=str).decode())
+            return
+        for title, facts in found.items():
+            rows = tuple((str(name), _said(value)) for name, value in facts.items())
+            show(Table(title=title, columns=("", "found"), rows=rows))
+
+
+def _said(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []}, add_help_option=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def emulator(arguments: tuple[str, ...]) -> None:
+    """Serve the local batch service by itself, for clients of your own (--help lists its options)."""
+    from runner.emulator.__main__ import main
+
+    main(["--state", "batches/emulator", *arguments])
+
+
+@click.command()
+def demo() -> None:
+    """The whole chain for 3.1, 3.2 and 3.3 on a synthetic corpus and the emulator: no key, no money."""
+    from runner.chain.report import write_report
+    from runner.chain.runs import EMULATOR
+    from runner.chain.score import score as judge
+    from runner.reporting.tables import result_table
+
+    with office() as here:
+        written: list[str] = []
+        bought = 0
+        for task in ("3.1", "3.2", "3.3"):
+            say(f"\n=== Task {task}: build, estimate, submit, collect, score (EMULATE=1) ===")
+            asked = {**_DEMO, "task": task}
+            run = here.build(asked)
+            assert run.asked.venue == EMULATOR
+            before = len(here.ledger.jobs(run=run.name))
+            here.submit(run, None, yes=True)
+            standings = here.wait([run.name], None)
+            problems(standings)
+            bought += len(here.ledger.jobs(run=run.name)) - before
+            summary = judge(here.workspace, here.ledger, run)
+            show(result_table(summary, brief=True))
+            written += [str(path.relative_to(here.workspace.root)) for path in write_report(here.workspace, run)]
+        if bought:
+            say(
+                f"The emulator answered {bought} batches; nothing left this machine. A second `make demo` buys nothing."
+            )
+        else:
+            say("Nothing was bought: every answer was already there.")
+        say("Read: " + ", ".join(path for path in written if path.endswith(".html")))
+
+
+_DEMO: dict[str, Any] = {
+    "run_name": None,
+    "model": "gpt-5.4-mini",
+    "data": "sample",
+    "protocol": "strict",
+    "settings": (),
+    "limit": 150,
+    "seed": 0,
+    "samples": None,
+    "emulate": True,
+    "min_history": None,
+    "history_lag": None,
+    "label_balance": None,
+    "match_length": False,
+}

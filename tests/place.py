@@ -1,0 +1,87 @@
+"""A folder to work in: the real command line in real processes, and the emulator's bill."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from runner import emulator
+
+
+@dataclass(frozen=True)
+class Place:
+    """A user's folder. Commands run in real processes, with an environment that holds no key."""
+
+    root: Path
+
+    def call(self, *arguments: str, check: bool = True, **env: str) -> subprocess.CompletedProcess[str]:
+        """Run ``persona-runner`` here and wait for it; with ``check`` it must have gone well."""
+        done = subprocess.run(
+            self.command(*arguments), cwd=self.root, env=self.env(**env), capture_output=True, text=True, check=False
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        if check:
+            assert done.returncode == 0, f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
+        """Start ``persona-runner`` here and do not wait."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            cwd=self.root,
+            env=self.env(**env),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line, in this interpreter."""
+        return [sys.executable, "-m", "runner", *arguments]
+
+    def env(self, **changes: str) -> dict[str, str]:
+        """The environment without keys and base URLs."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "PERSONA_"))}
+        return {**clean, "COLUMNS": "160", **changes}
+
+    def bill(self) -> dict[str, Any]:
+        """The emulator's bill for everything ever asked from this folder: the ground truth about money."""
+        with (
+            emulator.start(self.root / "batches" / "emulator") as running,
+            urllib.request.urlopen(f"{running.base_url}/control/bill") as reply,
+        ):
+            bill: dict[str, Any] = json.load(reply)
+        return bill
+
+    def times_billed(self) -> Counter[str]:
+        """How often each request was answered and billed."""
+        return Counter(line["custom_id"] for line in self.bill()["requests"])
+
+    def runs(self) -> list[str]:
+        """Names of built runs."""
+        return sorted(path.parent.name for path in (self.root / "batches").glob("*/run.json"))
+
+    def responses(self, run: str | None = None) -> pl.DataFrame:
+        """``responses.parquet`` of a run (of the only one)."""
+        name = run or self.runs()[0]
+        return pl.read_parquet(self.root / "results" / name / "responses.parquet")
+
+    def asked(self, run: str | None = None) -> set[str]:
+        """The ids of everything that a run asks."""
+        name = run or self.runs()[0]
+        return set(pl.read_parquet(self.root / "batches" / name / "stage-1" / "bodies.parquet")["request_id"])
+
+    def summary(self, run: str | None = None) -> dict[str, Any]:
+        """``summary.json`` of a run (of the only one)."""
+        name = run or self.runs()[0]
+        summary: dict[str, Any] = json.loads((self.root / "results" / name / "summary.json").read_text())
+        return summary
