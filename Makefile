@@ -1,0 +1,85 @@
+# persona-runner. `make` lists what there is. Every target is one call of the command line, which decides what is
+# already done; variables become its options: make submit MODEL=gpt-4.1 TASK=3.1 DATA=corpus.json BUDGET=5
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+RUNNER := $(BIN)/persona-runner
+export TIKTOKEN_CACHE_DIR ?= $(abspath $(VENV))/tiktoken
+
+pick = $(if $($(1)),--$(2) '$($(1))')
+flag = $(if $(filter-out 0 no,$($(1))),--$(2))
+WHICH := $(call pick,RUN,run) $(call pick,MODEL,model) $(call pick,TASK,task) $(call pick,PROTOCOL,protocol)
+ASKED := $(WHICH) $(call pick,SETTING,setting) $(call pick,DATA,data) $(call pick,LIMIT,limit) $(call pick,SEED,seed) \
+         $(call pick,SAMPLES,samples) $(call flag,EMULATE,emulate)
+SPEND := $(call pick,BUDGET,budget) $(call flag,YES,yes)
+WAITS := $(call flag,WAIT,wait) $(call pick,POLL,poll)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo data build estimate submit collect run score report status clean test test-all lint bench setup
+
+help: ## this list
+	@echo "usage: make TARGET [VARIABLE=value …]"; echo
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
+	@echo; echo "variables: MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES BUDGET WAIT YES EMULATE (README.md)"
+
+demo: $(VENV)/.ready ## the whole chain on the embedded emulator: no key, no money, about a minute
+	@$(RUNNER) demo
+
+data: $(VENV)/.ready ## fetch the published dataset (research use only)
+	@$(RUNNER) data fetch
+
+build: $(VENV)/.ready ## select instances and write the requests of MODEL and TASK
+	@$(RUNNER) build $(ASKED)
+
+estimate: $(VENV)/.ready ## counts, tokens and cost, before any money moves
+	@$(RUNNER) estimate $(ASKED)
+
+submit: $(VENV)/.ready ## build if needed, show the cost, ask, and send
+	@$(RUNNER) submit $(ASKED) $(SPEND)
+
+collect: $(VENV)/.ready ## collect what is finished, submit what became possible (WAIT=1 keeps at it)
+	@$(RUNNER) collect $(WHICH) $(WAITS)
+
+run: $(VENV)/.ready ## all of it: build, estimate, submit, collect, score, report
+	@$(RUNNER) run $(ASKED) $(SPEND) $(WAITS)
+
+score: $(VENV)/.ready ## result table of a run (the latest by default); free, repeatable
+	@$(RUNNER) score $(WHICH)
+
+report: $(VENV)/.ready ## report.md and report.html of a run
+	@$(RUNNER) report $(WHICH)
+
+status: $(VENV)/.ready ## where runs stand and what happens next
+	@$(RUNNER) status $(WHICH)
+
+clean: $(VENV)/.ready ## remove what can be made again; never answers, raw files or the ledger
+	@$(RUNNER) clean
+
+test: $(VENV)/.ready-test ## the test suite
+	@$(BIN)/python -m pytest -n 2
+
+test-all: $(VENV)/.ready-test ## the test suite with the slow tests
+	@$(BIN)/python -m pytest -n 2 -m 'slow or not slow'
+
+lint: $(VENV)/.ready-test ## ruff, mypy --strict, the import walls
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+setup: $(VENV)/.ready-test ## the environment with everything that developing needs
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "persona-runner needs Python 3.11 or newer; name one with PYTHON=python3.12" >&2; exit 2; }
+	@echo "Making the environment in $(VENV) (once) …"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: pyproject.toml constraints.txt tools/vocabulary.py | $(VENV)/bin/python
+	@echo "Installing persona-runner into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@$(BIN)/python tools/vocabulary.py $(TIKTOKEN_CACHE_DIR)
+	@touch $@
+
+$(VENV)/.ready-test: $(VENV)/.ready
+	@echo "Installing the test tools …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
