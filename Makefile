@@ -75,11 +75,11 @@ $(VENV)/bin/python:
 
 $(VENV)/.ready: pyproject.toml constraints.txt tools/vocabulary.py | $(VENV)/bin/python
 	@echo "Installing persona-runner into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e .
 	@$(BIN)/python tools/vocabulary.py $(TIKTOKEN_CACHE_DIR)
 	@touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready
 	@echo "Installing the test tools …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@

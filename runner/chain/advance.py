@@ -53,6 +53,11 @@ class Standing:
         """Whether every request has its final answer."""
         return self.final == self.total
 
+    @property
+    def is_moving(self) -> bool:
+        """Whether waiting helps: something is out, and nothing stops the run."""
+        return not self.is_complete and self.problem is None and bool(self.open_jobs)
+
 
 def advance(
     workspace: Workspace, ledger: Ledger, names: Sequence[str], connect: Connect, now: datetime, say: Say
@@ -63,19 +68,17 @@ def advance(
     model are collected too: their answers may be ours.
     """
     runs = [read_run(workspace, name) for name in names]
+    standings = []
     with workspace.locked(say):
-        return [
-            standing
-            for provider, venue, model in sorted({(r.asked.provider, r.asked.venue, r.asked.model) for r in runs})
-            for standing in _advance_model(
-                workspace,
-                ledger,
-                connect(provider, venue),
-                [run for run in runs if (run.asked.venue, run.asked.model) == (venue, model)],
-                now,
-                say,
-            )
-        ]
+        for provider, venue, model in sorted({(r.asked.provider, r.asked.venue, r.asked.model) for r in runs}):
+            together = [run for run in runs if (run.asked.venue, run.asked.model) == (venue, model)]
+            try:
+                opened = connect(provider, venue)
+            except RunnerError as error:  # the others go on
+                standings += [standing(workspace, ledger, run, problem=error.sentence) for run in together]
+            else:
+                standings += _advance_model(workspace, ledger, opened, together, now, say)
+    return standings
 
 
 def _advance_model(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
 from runner.benchmarks import all_benchmarks
-from runner.benchmarks.base import Benchmark, Corpus, Options
+from runner.benchmarks.base import Benchmark, Corpus, Options, Selection
 from runner.chain.files import write_bytes
 from runner.chain.runs import Workspace
 from runner.errors import RunnerError
@@ -24,7 +25,7 @@ def open_corpus(workspace: Workspace, benchmark: Benchmark, source: str | None, 
     print_of = fingerprint(workspace, path)
     folder = workspace.corpora / print_of
     if not folder.exists():
-        say(f"Reading {path} ({path.stat().st_size / 1e6:,.1f} MB); this is done once.")
+        say(f"Reading {path.name} ({path.stat().st_size / 1e6:,.1f} MB); this is done once.")
         workspace.corpora.mkdir(parents=True, exist_ok=True)
     return benchmark.load(path, folder)
 
@@ -36,7 +37,7 @@ def find_source(workspace: Workspace, benchmark: Benchmark, source: str | None, 
         path = home / "sample.jsonl"
         if not path.exists() and benchmark.sample is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            say(f"Writing a synthetic sample corpus to {path}.")
+            say(f"Writing a synthetic sample corpus to {path.relative_to(workspace.root)}.")
             benchmark.sample(path)
         return path
     if source is not None:
@@ -85,24 +86,24 @@ def write_sample(path: Path, *, posts: int, seed: int, habits: bool) -> Path:
     return benchmark.sample(path, posts=posts, seed=seed, habits=habits)
 
 
-def check(workspace: Workspace, path: Path, say: Callable[[str], None]) -> dict[str, dict[str, object]]:
-    """What a corpus holds, and what each strict task would select of it, as titled lists of facts."""
+@dataclass(frozen=True)
+class Found:
+    """What a corpus file holds, and what each strict task would select of it."""
+
+    facts: Mapping[str, object]
+    selections: Mapping[str, Selection]
+
+
+def check(workspace: Workspace, path: Path, say: Callable[[str], None]) -> Found:
+    """Look into a corpus file. Raises RunnerError when it is none."""
     benchmark = _default_benchmark()
     corpus = open_corpus(workspace, benchmark, str(path), say)
-    found: dict[str, dict[str, object]] = {}
-    if benchmark.check is not None:
-        found[str(path)] = benchmark.check(corpus)
+    selections = {}
     for task in benchmark.tasks:
         if task.protocol == "strict":
-            selection = task.instances(corpus, Options(task.settings, samples=task.default_samples))
-            facts: dict[str, object] = dict(selection.funnel.steps)
-            if selection.explanation:
-                facts["explanation"] = selection.explanation
-            found[f"{task.name} {task.title}, strict: replies left after each rule"] = {
-                **facts,
-                **selection.funnel.notes,
-            }
-    return found
+            say(f"Selecting {task.name} {task.title}.")
+            selections[task.name] = task.instances(corpus, Options(task.settings, samples=task.default_samples))
+    return Found(benchmark.check(corpus) if benchmark.check else {}, selections)
 
 
 def _default_benchmark() -> Benchmark:

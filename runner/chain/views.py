@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from runner.chain.advance import OpenJob, Standing
+from runner.chain.data import Found
 from runner.chain.runs import EMULATOR, Run
 from runner.ledger import Ledger
 from runner.reporting.jobs import JobView
@@ -93,3 +94,26 @@ def funnel_table(run: Run) -> Table:
         marks=(REHEARSAL,) if run.asked.venue == EMULATOR else (),
         caution=run.caution,
     )
+
+
+def found_tables(title: str, found: Found) -> tuple[Table, Table]:
+    """What a corpus holds, and the strict funnels side by side."""
+    facts = tuple((name, _said(value)) for name, value in found.facts.items())
+    funnels = {task: dict(selection.funnel.steps) for task, selection in found.selections.items()}
+    met = dict.fromkeys(rule for steps in funnels.values() for rule in steps)
+    rules = sorted(met, key=lambda rule: rule[0] if rule[0].isdigit() else "")  # tasks differ in a rule, not in order
+    rows = tuple((rule, *(_said(steps.get(rule, "")) for steps in funnels.values())) for rule in rules)
+    explained = [f"{task}: {each.explanation}" for task, each in found.selections.items() if each.explanation]
+    return (
+        Table(title=title, columns=("", "found"), rows=facts, text_columns=(0, 1)),
+        Table(
+            title="What strict would select: replies left after each rule",
+            columns=("rule", *funnels),
+            rows=rows,
+            notes=tuple(explained),
+        ),
+    )
+
+
+def _said(value: object) -> str:
+    return count(value) if isinstance(value, int) else str(value)

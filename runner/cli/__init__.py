@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
 import traceback
 from pathlib import Path
@@ -42,6 +43,8 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except sqlite3.Error as error:
+        _stop(f"The ledger could not be read or written ({error}). Nothing that was bought is lost; run it again.", 1)
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         _stop(f"The system said: {error.strerror}{where}. Nothing that was bought is lost; run it again.", 1)

@@ -6,11 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-import orjson
 
 from runner.chain.views import funnel_table, standing_table
 from runner.cli import options
-from runner.cli.office import Office, office, problems, say, show
+from runner.cli.office import Office, office, print_json, problems, say, show
 
 
 @click.command()
@@ -35,7 +34,7 @@ def estimate(as_json: bool, **chosen: Any) -> None:
     with office() as here:
         shown = here.estimate(here.build(chosen))
         if as_json:
-            _print_json(asdict(shown))
+            print_json(asdict(shown))
         else:
             show(estimate_table(shown))
 
@@ -136,7 +135,7 @@ def _show_standings(here: Office, standings: list[Any], as_json: bool) -> None:
 
     jobs = job_views(standings, here.ledger)
     if as_json:
-        _print_json(
+        print_json(
             {
                 "runs": [
                     {
@@ -188,7 +187,3 @@ def _ensure_scored(here: Office, name: str) -> None:
     from runner.chain.score import score as judge
 
     judge(here.workspace, here.ledger, read_run(here.workspace, name))
-
-
-def _print_json(value: object) -> None:
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import orjson
 
 from runner.chain.advance import Standing, advance, open_runs
 from runner.chain.approve import approve
@@ -45,6 +46,11 @@ def show(*tables: Table) -> None:
     for table in tables:
         print_table(table, sys.stdout)
         click.echo()
+
+
+def print_json(value: object) -> None:
+    """Print a value on stdout, for programs."""
+    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode())
 
 
 @dataclass
@@ -153,7 +159,7 @@ class Office:
             while True:
                 standings = self.advance(names, display.note)
                 rehearsed = all(standing.run.asked.venue == EMULATOR for standing in standings)
-                if all(standing.is_complete or standing.problem for standing in standings):
+                if not any(standing.is_moving for standing in standings):
                     return standings
                 step = min(pause, 0.2) if rehearsed and poll is None else pause
                 spent = sum(self.ledger.spent(run=standing.run.name).billed_usd for standing in standings)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
 from runner.cli import options
-from runner.cli.office import office, problems, say, show
+from runner.cli.office import office, print_json, problems, say, show
 
 
 @click.group()
@@ -47,22 +47,15 @@ def sample(path: Path, posts: int, seed: int, no_habits: bool) -> None:
 def check(path: Path, as_json: bool) -> None:
     """Say what a corpus file holds, what is unusable and why, and what each task would select."""
     from runner.chain.data import check as look
-    from runner.reporting.table import Table
+    from runner.chain.views import found_tables
 
     with office() as here:
         found = look(here.workspace, path, say)
         if as_json:
-            click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2, default=str).decode())
+            funnels = {task: asdict(selection.funnel) for task, selection in found.selections.items()}
+            print_json({"found": found.facts, "strict": funnels})
             return
-        for title, facts in found.items():
-            rows = tuple((str(name), _said(value)) for name, value in facts.items())
-            show(Table(title=title, columns=("", "found"), rows=rows))
-
-
-def _said(value: object) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+        show(*found_tables(str(path), found))
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []}, add_help_option=False)

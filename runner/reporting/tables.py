@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from runner.metrics.score import Score
 from runner.reporting.summary import Summary
@@ -24,7 +25,7 @@ def result_table(summary: Summary, *, brief: bool = False) -> Table:
     if brief:
         floors = [row for row in floors if row.metric == summary.primary]
     metrics = sorted(_distinct(row.metric for row in rows), key=lambda metric: metric != summary.primary)
-    settings = _distinct(row.setting for row in (*rows, *floors))
+    settings = _columns(rows, floors)
     notes = _Notes([*rows, *floors])
     lines: list[tuple[str, ...]] = []
     strong: list[int] = []
@@ -51,7 +52,7 @@ def domain_table(summary: Summary) -> Table:
     """The primary metric per domain (any group but ``all``), its floors under it."""
     rows = [row for row in summary.rows if row.group != ALL and row.metric == summary.primary]
     floors = [row for row in summary.floors if row.group != ALL and row.metric == summary.primary]
-    settings = _distinct(row.setting for row in (*rows, *floors))
+    settings = _columns(rows, floors)
     notes = _Notes([*rows, *floors])
     lines: list[tuple[str, ...]] = []
     strong: list[int] = []
@@ -178,13 +179,20 @@ class _Notes:
         return [f"{mark} {note}".strip() for note, mark in self._marks.items()]
 
 
+def _columns(rows: Sequence[Score], floors: Sequence[Score]) -> list[str]:
+    """The settings asked; ``all``, where a floor reads neither history nor thread, is no column of its own."""
+    asked = _distinct(row.setting for row in (*rows, *floors))
+    return [setting for setting in asked if setting != ALL] or asked
+
+
 def _floor_lines(floors: Sequence[Score], settings: Sequence[str], notes: _Notes) -> list[tuple[str, ...]]:
     lines = []
     for floor in _distinct(row.floor or "" for row in floors):
         own = [row for row in floors if row.floor == floor]
         about = notes.about(own)
         label = f"floor: {floor} ({about})" if about else f"floor: {floor}"
-        lines.append((label, *_cells(own, settings, notes, said=about)))
+        same = [replace(row, setting=setting) for row in own if row.setting == ALL for setting in settings]
+        lines.append((label, *_cells([*same, *own], settings, notes, said=about)))
     return lines
 
 

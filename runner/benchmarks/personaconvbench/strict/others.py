@@ -16,9 +16,11 @@ class Others:
 
     def __init__(self, threads: Threads, seed: int) -> None:
         self._threads, self._seed = threads, seed
-        self._items = history_items(threads, scored=False)
-        rows = self._items.row[self._items.fresh]
+        items = history_items(threads, scored=False)
+        rows = items.row[items.fresh]
         keys = np.array([draw(seed, "others", identity) for identity in threads.comments.ids.gather(rows)], np.uint64)
+        self._fresh_rows, self._fresh_keys = rows, keys
+        self._start = np.searchsorted(threads.comments.author[rows], np.arange(len(threads.author_ids) + 1))
         order = np.argsort(keys, kind="stable")
         rows, keys = rows[order], keys[order]
         place = threads.posts.place[threads.comments.post[rows]]
@@ -54,15 +56,13 @@ class Others:
 
     def by_author(self, row: int, shown: Ints) -> list[str]:
         """Up to 9 replies by the same author in other posts, at any time, in no prompt of the instance."""
-        threads, items = self._threads, self._items
+        threads = self._threads
         author = int(threads.comments.author[row])
-        his = np.arange(items.start[author], items.start[author + 1])
-        rows = items.row[his[items.fresh[his]]].tolist()
+        his = slice(self._start[author], self._start[author + 1])
+        mixed = self._fresh_keys[his] ^ np.uint64(draw(self._seed, "elsewhere", threads.comments.ids[row]))
         used = self._with_parents(shown)
-        identity = threads.comments.ids[row]
-        rows.sort(key=lambda other: draw(self._seed, "elsewhere", identity, threads.comments.ids[other]))
         found: list[str] = []
-        for candidate in rows:
+        for candidate in self._fresh_rows[his][np.argsort(mixed, kind="stable")].tolist():
             if candidate in used or threads.comments.post[candidate] == threads.comments.post[row]:
                 continue
             text = self._reference(candidate)

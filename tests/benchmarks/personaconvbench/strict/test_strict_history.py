@@ -183,6 +183,21 @@ def test_most_items_decide_where_a_history_comes_from(tmp_path):
     assert level(tmp_path, [*mixed, *away]) == (0, [7, 7, 7])
 
 
+def test_where_two_places_are_equally_frequent_the_newest_item_decides(tmp_path):
+    def two_places(name, days, first, last):
+        old, new = list(days[:2]), list(days[2:])
+        return [
+            *written(name, old, host="ivy_host_6", __sub__=first),
+            *written(name, new, host="ivy_host_6", __sub__=last),
+        ]
+
+    books = written(OP, [50, 60, 70, 80])
+    assert level(tmp_path, two_places("tied_one_1", (51, 61, 71, 81), "movies", "books"), books)[0] == 0
+    assert level(tmp_path, two_places("tied_one_1", (51, 61, 71, 81), "books", "movies"), books)[0] == 2
+    own = two_places(OP, (50, 60, 70, 80), "movies", "books")
+    assert level(tmp_path, written(DONOR, [51, 61, 71, 81], host="ivy_host_6"), own)[0] == 0
+
+
 def test_the_twenty_nearest_in_time_are_drawn_from(tmp_path):
     crowd = [p for n in range(30) for p in scored(f"donor_{n}", n, days=(1, 2, 79 - n))]
     found = {level(tmp_path, crowd, seed=seed)[1][0] for seed in range(25)}

@@ -100,10 +100,8 @@ JUST_INSIDE = {
         own=[*written(OP, [60, 70, 80]), post(HOST, "t", 110, comment(OP, TARGET_TEXT, 111))],
     ),
     "deleted parent author with a text": world(parent(target(), author="[deleted]"), bystander()),
-    "own repeat of a text that only stands in the post itself": world(
-        parent(target()),
-        comment(OP, "habit ann_op_1 wrote on 80", 98.2, score=0),
-        bystander(),
+    "own item that repeats a text of the post itself": world(
+        parent(target()), comment(OP, "habit ann_op_1 wrote on 80", 55, score=0), bystander(), day=50
     ),
 }
 
@@ -158,6 +156,13 @@ TEXT_CASES = {
                 body="one two three four five six seven eight nine ten",
             ),
             bystander(),
+        ),
+        OVERLAP,
+    ),
+    "a short one of 40 characters, whole": (
+        world(
+            parent(target("Unquestionably magnificent architecture, gentlemen"), body="Is it?"),
+            comment("eve_other_5", "unquestionably magnificent architecture gentlemen!", 98.5),
         ),
         OVERLAP,
     ),

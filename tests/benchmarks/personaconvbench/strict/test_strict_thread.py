@@ -91,6 +91,21 @@ def test_budget_keeps_the_nearest_then_the_latest_and_stops_at_the_first_that_do
     assert row["thread_kept_chars"] == len(entries) + 1  # with the last line end
 
 
+def test_the_nearest_by_edges_come_before_later_ones(tmp_path):
+    filler = "word " * 230  # ten fit beside the path
+
+    def three(name, day):
+        return [comment(f"{name}_{n}_x", f"{name} {n} {filler}", day + n / 100) for n in range(3)]
+
+    node = parent(target(), *three("child", 99.1))
+    for name, day in (("nephew", 99.3), ("uncle", 99.5)):
+        node = comment("eve_other_5", f"the level of {name}", 98.9 - day / 1000, node, *three(name, day))
+    thread, row = thread_of(world(node, *three("top", 99.7)), tmp_path)
+    shown = [f"{name} {n}" for name, n in re.findall(r"(child|nephew|uncle|top) (\d) word", thread)]
+    assert shown == [*(f"{name} {n}" for name in ("child", "nephew", "uncle") for n in range(3)), "top 2"]
+    assert row["thread_dropped"] == 2
+
+
 def test_a_path_that_is_too_long_keeps_top_and_parent_and_marks_the_gap(tmp_path):
     filler = "word " * 400
     node = parent(target(day=100), body=f"level 20 {filler}", day=99.5)
