@@ -16,7 +16,7 @@ SPEND := $(call pick,BUDGET,budget) $(call flag,YES,yes)
 WAITS := $(call flag,WAIT,wait) $(call pick,POLL,poll)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo data build estimate submit collect run score report status clean test test-all lint bench setup
+.PHONY: help demo data build estimate submit collect run score report status clean test test-all lint setup
 
 help: ## this list
 	@echo "usage: make TARGET [VARIABLE=value …]"; echo

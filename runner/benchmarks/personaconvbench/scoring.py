@@ -102,7 +102,8 @@ def _judge_value(frame: pl.DataFrame) -> pl.DataFrame:
     beyond = pl.col("reason").is_null() & (answer.abs() > LARGEST_ANSWER)
     frame = frame.with_columns(reason=pl.when(beyond).then(pl.lit("out of range")).otherwise("reason"))
     # A score of 0 (3.2-all) has no sign: its penalty is simply m away.
-    size = pl.col("domain_median_abs_score").cast(pl.Float64)
+    # A median of 0 (3.2-all) would make failing an answer of 0: the penalty is at least a vote in the wrong direction.
+    size = pl.max_horizontal(pl.col("domain_median_abs_score").cast(pl.Float64), pl.lit(1.0))
     penalty = pl.when(truth > 0).then(-size).otherwise(size)
     predicted = pl.when(pl.col("reason").is_null()).then(answer).otherwise(penalty)
     frame = frame.with_columns(truth=truth, predicted=predicted)

@@ -1,0 +1,73 @@
+"""Docs that cannot rot: what they name is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from runner.benchmarks.personaconvbench.paper import KNOWN_LEAKS
+from runner.cli import cli
+from tests.place import Place
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+MAKEFILE = (ROOT / "Makefile").read_text()
+HOW = (ROOT / "docs" / "how-it-works.md").read_text()
+
+
+def test_every_target_that_the_readme_names_exists_and_is_phony() -> None:
+    named = set(re.findall(r"(?:`|^|\| )make ([a-z][a-z-]+)", README, re.M)) - {"you"}
+    phony = set(re.search(r"\.PHONY: (.*)", MAKEFILE)[1].split())  # type: ignore[index]
+    assert named >= {"demo", "estimate", "submit", "collect", "score", "report", "run", "status", "data", "test"}
+    assert named <= phony
+    assert all(re.search(rf"^{target}:.*## ", MAKEFILE, re.M) for target in named)
+
+
+def test_every_variable_of_the_makefile_is_in_the_readme() -> None:
+    variables = set(re.findall(r"call (?:pick|flag),([A-Z]+)", MAKEFILE))
+    assert {f"`{name}" in README for name in variables} == {True}, variables
+
+
+def _options() -> set[str]:
+    commands = [command for command in cli.commands.values() if not isinstance(command, click.Group)]
+    return {name for command in commands for option in command.params for name in option.opts if name[:2] == "--"}
+
+
+def test_every_variable_of_the_makefile_is_an_option_and_every_option_has_help() -> None:
+    assert {f"--{option}" for option in re.findall(r"call (?:pick|flag),[A-Z]+,([a-z]+)", MAKEFILE)} <= _options()
+    for command in cli.commands.values():
+        assert command.help
+        assert all(option.help for option in command.params if isinstance(option, click.Option)), command.name
+
+
+def test_every_known_leak_of_the_paper_protocol_stands_in_the_docs() -> None:
+    assert [leak for leak in KNOWN_LEAKS if f"- {leak}" not in HOW] == []
+
+
+def test_every_file_that_the_docs_name_in_code_exists() -> None:
+    named = re.findall(r"`((?:chain|tests|benchmarks|runner|docs)/[\w./-]+)`", README + HOW)
+    missing = [name for name in named if not ((ROOT / name).exists() or (ROOT / "runner" / name).exists())]
+    assert named
+    assert missing == []
+
+
+def test_every_file_of_the_readme_is_there_after_a_run(place: Place, corpus: Path) -> None:
+    place.call("run", "--model", "gpt-5.4-mini", "--task", "3.1", "--data", str(corpus), "--limit", "4", "--emulate")
+    cells = re.findall(r"^\| (`(?:batches|results)/.*?) \|", README, re.M)
+    named = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+    assert len(named) > 8
+    for name in named:
+        folder, _, file = name.replace("<run>", place.runs()[0]).rstrip("/").rpartition("/")
+        where = place.root / folder if folder else place.root
+        assert (where / file).exists() or list(place.root.rglob(file)), name
+
+
+def test_the_notebook_block_of_the_readme_runs(place: Place, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.call("run", "--model", "gpt-5.4-mini", "--task", "3.1", "--data", str(corpus), "--limit", "4", "--emulate")
+    block = re.search(r"```python\n(.*?)```", README, re.S)[1]  # type: ignore[index]
+    block = block.replace("3.1__gpt-4.1__strict__1a2b3c4d", place.runs()[0]).replace("some/other/folder", ".")
+    monkeypatch.chdir(place.root)
+    exec(compile(block, "README.md", "exec"), {})
