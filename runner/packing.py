@@ -1,4 +1,4 @@
-"""Requests to batches: consecutive blocks of sample order, within a file's limits, in prefix order inside."""
+"""Requests to batches: consecutive blocks of sample order, within a file's limits."""
 
 from __future__ import annotations
 
@@ -38,13 +38,12 @@ class FileLimits(Protocol):
 class Items:
     """Requests as columns of equal length, in sample order.
 
-    ``encoded_bytes`` is the line without its newline, ``tokens`` its input tokens, ``prefix`` what is sorted
-    by inside a file (the prompt or a key of its beginning; None for none), ``instance`` whose request it is.
+    ``encoded_bytes`` is the line without its newline, ``tokens`` its input tokens, ``instance`` whose request
+    it is.
     """
 
     encoded_bytes: Sequence[int]
     tokens: Sequence[int]
-    prefix: Sequence[str | None]
     instance: Sequence[str]
 
     def __len__(self) -> int:
@@ -53,7 +52,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """``batches`` hold indices of the items, in the order of lines; ``too_large`` fit no batch, and why."""
+    """``batches`` hold indices of the items, in sample order; ``too_large`` fit no batch, and why."""
 
     batches: tuple[tuple[int, ...], ...]
     too_large: tuple[tuple[int, str], ...]
@@ -99,13 +98,9 @@ def pack(items: Items, limits: FileLimits, *, queue_tokens: int | None, first_ba
             if position > starts[-1] and not fits(starts[-1], position + 1, room):
                 starts.append(position)
 
-    def order(index: int) -> tuple[bool, str]:
-        prefix = items.prefix[index]
-        return prefix is None, prefix or ""
-
     blocks = (sent[start:stop] for start, stop in pairwise([*starts, len(sent)]))
     return Packed(
-        batches=tuple(tuple(sorted(block, key=order)) for block in blocks if block),
+        batches=tuple(tuple(block) for block in blocks if block),
         too_large=tuple((index, reason) for index, reason in enumerate(reasons) if reason is not None),
     )
 

@@ -80,7 +80,7 @@ def buy(
         )
     sizes = _encoded_sizes(workspace, provider, run, stage, candidates)
     columns = candidates.select("tokens", pl.col("instance").cast(pl.String))
-    items = Items(sizes, columns["tokens"].to_list(), [None] * len(sizes), columns["instance"].to_list())
+    items = Items(sizes, columns["tokens"].to_list(), columns["instance"].to_list())
     packed = pack(items, limits, queue_tokens=queue, first_batch_max=FIRST_BATCH if is_pilot else None)
     for index, reason in packed.too_large:
         say(f"Request {candidates['request_id'][index]} fits no batch and was not sent: {reason}.")

@@ -178,9 +178,7 @@ class TestClock:
         batch = desk.create([request_line()])
         assert desk.client.batches.retrieve(batch.id).status == "validating"
         desk.advance(24 * 3600)
-        started = time.monotonic()
         batch = desk.client.batches.retrieve(batch.id)
-        assert time.monotonic() - started < 1
         assert batch.status == "completed"
         assert batch.completed_at < batch.created_at + 3600
 
