@@ -16,7 +16,7 @@ SPEND := $(call pick,BUDGET,budget) $(call flag,YES,yes)
 WAITS := $(call flag,WAIT,wait) $(call pick,POLL,poll)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo data build estimate submit collect run score report status clean test test-all lint setup
+.PHONY: help demo data build estimate submit collect run score report status clean test test-all lint bench setup
 
 help: ## this list
 	@echo "usage: make TARGET [VARIABLE=value …]"; echo
@@ -64,6 +64,9 @@ test-all: $(VENV)/.ready-test ## the test suite with the slow tests
 
 lint: $(VENV)/.ready-test ## ruff, mypy --strict, the import walls
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+bench: $(VENV)/.ready ## speed and memory of our own work, against floors, in one run
+	@$(BIN)/python bench/chain.py
 
 setup: $(VENV)/.ready-test ## the environment with everything that developing needs
 

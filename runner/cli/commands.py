@@ -14,10 +14,14 @@ from runner.cli.office import Office, office, print_json, problems, say, show
 
 @click.command()
 @options.asked
-def build(**chosen: Any) -> None:
+@options.as_json
+def build(as_json: bool, **chosen: Any) -> None:
     """Select instances and write the requests; asks nobody and costs nothing."""
     with office() as here:
         run = here.build(chosen)
+        if as_json:
+            print_json(asdict(run))
+            return
         show(funnel_table(run))
         if run.explanation:
             say(run.explanation)
@@ -42,16 +46,17 @@ def estimate(as_json: bool, **chosen: Any) -> None:
 @click.command()
 @options.asked
 @options.spend
-def submit(budget: float | None, yes: bool, **chosen: Any) -> None:
+@options.as_json
+def submit(budget: float | None, yes: bool, as_json: bool, **chosen: Any) -> None:
     """Build if needed, show the cost, ask, and send the first batches."""
     with office() as here:
         run = here.build(chosen)
         if run.explanation:
             say(run.explanation)
             return
-        if here.submit(run, budget, yes):
+        if here.submit(run, budget, yes, quiet=as_json):
             standings = here.advance([run.name])
-            show(standing_table(standings, here.ledger))
+            _show_standings(here, standings, as_json)
             problems(standings)
 
 
@@ -75,16 +80,17 @@ def collect(wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> Non
 @options.asked
 @options.spend
 @options.waits
-def run(budget: float | None, yes: bool, wait: bool, poll: float | None, **chosen: Any) -> None:
-    """All of it: build, estimate, submit, collect until complete, score, report."""
+@options.as_json
+def run(budget: float | None, yes: bool, wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> None:
+    """All of it: build, estimate, submit, collect until complete, score, report (it always waits)."""
     with office() as here:
         one = here.build(chosen)
         if not one.explanation:
-            if not here.submit(one, budget, yes):
+            if not here.submit(one, budget, yes, quiet=as_json):
                 return
             standings = here.wait([one.name], poll)
             problems(standings)
-        _score(here, one.name, as_json=False)
+        _score(here, one.name, as_json)
         _report(here, one.name)
 
 

@@ -138,12 +138,13 @@ class Office:
         """What is still to be bought of a run, and for how much."""
         return estimate(self.workspace, self.ledger, run, self.now)
 
-    def submit(self, run: Run, budget: float | None, yes: bool) -> bool:
-        """Show the cost, ask, and keep the yes. False when the user said no."""
+    def submit(self, run: Run, budget: float | None, yes: bool, *, quiet: bool = False) -> bool:
+        """Show the cost (unless ``quiet``), ask, and keep the yes. False when the user said no."""
         if run.asked.venue != EMULATOR:
             self.connect(run.asked.provider, run.asked.venue)  # a missing key is said before anything is asked
         shown = self.estimate(run)
-        show(estimate_table(shown))
+        if not quiet:
+            show(estimate_table(shown))
         if shown.total.to_buy == 0:
             say("Nothing to buy: every request is answered or on its way.")
         return approve(self.workspace, self.ledger, run, shown, budget, _asker(yes), self.now)
