@@ -28,25 +28,7 @@ from runner.reporting.table import Table, print_table
 from runner.request import Body, Message, request_id
 
 PROVIDER = OpenAIProvider("http://127.0.0.1:9/v1", "none", "openai")
-WORDS = [
-    "the",
-    "model",
-    "was",
-    "asked",
-    "what",
-    "this",
-    "person",
-    "would",
-    "say",
-    "and",
-    "said",
-    "it",
-    "in",
-    "other",
-    "words",
-    "than",
-    "expected",
-]
+WORDS = "the model was asked what this person would say and said it in other words than expected".split()
 
 
 @contextmanager

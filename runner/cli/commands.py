@@ -10,6 +10,7 @@ import click
 from runner.chain.views import funnel_table, standing_table
 from runner.cli import options
 from runner.cli.office import Office, office, print_json, problems, say, show
+from runner.reporting.summary import Summary
 
 
 @click.command()
@@ -90,7 +91,7 @@ def run(budget: float | None, yes: bool, wait: bool, poll: float | None, as_json
                 return
             standings = here.wait([one.name], poll)
             problems(standings)
-        _score(here, one.name, as_json)
+        _show_scores(_judge(here, one.name), as_json)
         _report(here, one.name)
 
 
@@ -100,7 +101,7 @@ def run(budget: float | None, yes: bool, wait: bool, poll: float | None, as_json
 def score(as_json: bool, **chosen: Any) -> None:
     """The result table of a run (the latest by default); free and repeatable."""
     with office() as here:
-        _score(here, here.pick(chosen).name, as_json)
+        _show_scores(_judge(here, here.pick(chosen).name), as_json)
 
 
 @click.command()
@@ -108,7 +109,9 @@ def score(as_json: bool, **chosen: Any) -> None:
 def report(**chosen: Any) -> None:
     """Write report.md and report.html of a run (the latest by default)."""
     with office() as here:
-        _report(here, here.pick(chosen).name)
+        name = here.pick(chosen).name
+        _judge(here, name)
+        _report(here, name)
 
 
 @click.command()
@@ -164,32 +167,25 @@ def _show_standings(here: Office, standings: list[Any], as_json: bool) -> None:
         show(status_table(jobs))
 
 
-def _score(here: Office, name: str, as_json: bool) -> None:
+def _judge(here: Office, name: str) -> Summary:
     from runner.chain.runs import read_run
     from runner.chain.score import score as judge
+
+    return judge(here.workspace, here.ledger, read_run(here.workspace, name))
+
+
+def _show_scores(summary: Summary, as_json: bool) -> None:
     from runner.reporting.tables import result_table
 
-    summary = judge(here.workspace, here.ledger, read_run(here.workspace, name))
     if as_json:
         click.echo(summary.to_json())
         return
     show(result_table(summary, brief=True))
-    if summary.explanation:
-        say(summary.explanation)
 
 
 def _report(here: Office, name: str) -> None:
     from runner.chain.report import write_report
     from runner.chain.runs import read_run
 
-    run = read_run(here.workspace, name)
-    _ensure_scored(here, name)
-    for path in write_report(here.workspace, run):
+    for path in write_report(here.workspace, read_run(here.workspace, name)):
         say(f"Wrote {path.relative_to(here.workspace.root)}")
-
-
-def _ensure_scored(here: Office, name: str) -> None:
-    from runner.chain.runs import read_run
-    from runner.chain.score import score as judge
-
-    judge(here.workspace, here.ledger, read_run(here.workspace, name))

@@ -14,7 +14,7 @@ CHAT_PARAMETERS = frozenset(
     prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed service_tier
     stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity
     web_search_options
-    """.split()  # noqa: SIM905
+    """.split()
 )
 SAMPLING_DEFAULTS = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
 
