@@ -86,7 +86,9 @@ def run(budget: float | None, yes: bool, wait: bool, poll: float | None, as_json
     """All of it: build, estimate, submit, collect until complete, score, report (it always waits)."""
     with office() as here:
         one = here.build(chosen)
-        if not one.explanation:
+        if one.explanation:
+            say(one.explanation)
+        else:
             if not here.submit(one, budget, yes, quiet=as_json):
                 return
             standings = here.wait([one.name], poll)
