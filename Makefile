@@ -5,13 +5,19 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 RUNNER := $(BIN)/persona-runner
-export TIKTOKEN_CACHE_DIR ?= $(abspath $(VENV))/tiktoken
+export TIKTOKEN_CACHE_DIR ?= $(CURDIR)/.venv/tiktoken
+
+KNOWN := MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES BUDGET WAIT POLL YES EMULATE PYTHON VENV \
+         TIKTOKEN_CACHE_DIR TORCH_INDEX SHELL MAKEFLAGS
+GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command line,$(origin $(v))),$(v)))
+$(foreach v,$(filter-out $(KNOWN),$(GIVEN)),$(error There is no variable $(v); those there are: $(KNOWN)))
 
 pick = $(if $($(1)),--$(2) '$($(1))')
 flag = $(if $(filter-out 0 no,$($(1))),--$(2))
-WHICH := $(call pick,RUN,run) $(call pick,MODEL,model) $(call pick,TASK,task) $(call pick,PROTOCOL,protocol)
+WHICH := $(call pick,RUN,run) $(call pick,MODEL,model) $(call pick,TASK,task) $(call pick,PROTOCOL,protocol) \
+         $(call flag,EMULATE,emulate)
 ASKED := $(WHICH) $(call pick,SETTING,setting) $(call pick,DATA,data) $(call pick,LIMIT,limit) $(call pick,SEED,seed) \
-         $(call pick,SAMPLES,samples) $(call flag,EMULATE,emulate)
+         $(call pick,SAMPLES,samples)
 SPEND := $(call pick,BUDGET,budget) $(call flag,YES,yes)
 WAITS := $(call flag,WAIT,wait) $(call pick,POLL,poll)
 
@@ -21,7 +27,7 @@ WAITS := $(call flag,WAIT,wait) $(call pick,POLL,poll)
 help: ## this list
 	@echo "usage: make TARGET [VARIABLE=value …]"; echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
-	@echo; echo "variables: MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES BUDGET WAIT YES EMULATE (README.md)"
+	@echo; echo "variables: MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES BUDGET WAIT POLL YES EMULATE (README.md)"
 
 demo: $(VENV)/.ready ## the whole chain on the embedded emulator: no key, no money, about a minute
 	@$(RUNNER) demo
@@ -79,7 +85,7 @@ $(VENV)/bin/python:
 $(VENV)/.ready: pyproject.toml constraints.txt tools/vocabulary.py | $(VENV)/bin/python
 	@echo "Installing persona-runner into $(VENV) …"
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e .
-	@$(BIN)/python tools/vocabulary.py $(TIKTOKEN_CACHE_DIR)
+	@$(BIN)/python tools/vocabulary.py "$(TIKTOKEN_CACHE_DIR)"
 	@touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready

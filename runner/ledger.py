@@ -68,19 +68,27 @@ class Job:
 
 @dataclass(frozen=True)
 class Approval:
-    """The user's yes to a run: all that it may ever cost. ``bound_usd`` is None when no price is known."""
+    """The user's yes to a run: all that it may ever cost. ``bound_usd`` is None when no price is known.
+
+    ``budget_usd`` caps what all runs of the scope may have cost when this one buys more.
+    """
 
     run: str
     bound_usd: float | None
     at: datetime
+    budget_usd: float | None = None
 
 
 @dataclass(frozen=True)
 class Spent:
-    """Money of collected jobs, and money held back for open ones (USD)."""
+    """Money of collected jobs, and money held back for open ones (USD); what has no price counts as nothing.
+
+    ``is_known`` says whether every job had a price: only then is it all that was spent.
+    """
 
     billed_usd: float
     reserved_usd: float
+    is_known: bool = True
 
     @property
     def total_usd(self) -> float:
@@ -100,7 +108,7 @@ create table if not exists jobs (
     unique (run, stage, batch)
 );
 create index if not exists jobs_by_model on jobs (venue, model, state);
-create table if not exists approvals (run text not null, bound_usd real, at text not null);
+create table if not exists approvals (run text not null, bound_usd real, at text not null, budget_usd real);
 create table if not exists learned (
     venue text not null, model text not null, kind text not null, value integer not null, at text not null
 );
@@ -177,15 +185,17 @@ class Ledger:
         row = self._db.execute("select coalesce(max(batch), 0) from jobs where run = ? and stage = ?", [run, stage])
         return int(row.fetchone()[0]) + 1
 
-    def approve(self, run: str, bound_usd: float | None, at: datetime) -> None:
+    def approve(self, run: str, bound_usd: float | None, at: datetime, budget_usd: float | None = None) -> None:
         """Keep the user's yes, with all that the run may ever cost."""
         with self._transaction():
-            self._db.execute("insert into approvals values (?, ?, ?)", [run, bound_usd, _to_sql(at)])
+            self._db.execute("insert into approvals values (?, ?, ?, ?)", [run, bound_usd, _to_sql(at), budget_usd])
 
     def approval(self, run: str) -> Approval | None:
         """The latest yes to this run, if there is one."""
         row = self._db.execute("select * from approvals where run = ? order by rowid desc limit 1", [run]).fetchone()
-        return None if row is None else Approval(row["run"], row["bound_usd"], datetime.fromisoformat(row["at"]))
+        if row is None:
+            return None
+        return Approval(row["run"], row["bound_usd"], datetime.fromisoformat(row["at"]), row["budget_usd"])
 
     def approved_runs(self) -> list[str]:
         """Runs that were ever approved, oldest first."""
@@ -195,17 +205,25 @@ class Ledger:
     def spent(self, *, run: str | None = None, scope: str | None = None) -> Spent:
         """Money bought and held back, of a run or of everything in a scope."""
         billed = reserved = 0.0
-        for job in self.jobs(run=run, scope=scope):
+        jobs = self.jobs(run=run, scope=scope)
+        for job in jobs:
             if job.state in OPEN:
                 reserved += job.reserved_usd or 0.0
             else:
                 billed += job.billed_usd or 0.0
-        return Spent(billed, reserved)
+        return Spent(billed, reserved, all(job.reserved_usd is not None for job in jobs))
 
     def learn(self, venue: str, model: str, kind: str, value: int, at: datetime) -> None:
         """Keep a limit that the provider itself told."""
         with self._transaction():
             self._db.execute("insert into learned values (?, ?, ?, ?, ?)", [venue, model, kind, value, _to_sql(at)])
+
+    def learned_at(self, venue: str, model: str, kind: str) -> datetime | None:
+        """When a limit of this kind was last told."""
+        row = self._db.execute(
+            "select max(at) as at from learned where venue = ? and model = ? and kind = ?", [venue, model, kind]
+        ).fetchone()
+        return datetime.fromisoformat(row["at"]) if row["at"] else None
 
     def learned(self, venue: str, model: str, kind: str) -> int | None:
         """The latest value of a learned limit."""

@@ -10,8 +10,9 @@ import orjson
 from runner.chain.files import write_bytes
 from runner.chain.journal import Point, reached
 from runner.chain.runs import EMULATOR, Folders, Run, Workspace
+from runner.chain.stock import room_usd
 from runner.errors import RunnerError
-from runner.ledger import Ledger
+from runner.ledger import Approval, Ledger
 from runner.reporting.estimate_view import Estimate
 from runner.reporting.words import usd
 
@@ -31,10 +32,12 @@ def approve(
     """
     if shown.total.to_buy == 0:
         return True
-    bound_usd = approval_bound(ledger, run, shown, budget_usd)
-    own = ledger.spent(run=run.name).total_usd
-    room = None if bound_usd is None else bound_usd - own
+    bound_usd = _bound(ledger, run, shown, budget_usd)
+    room = None if bound_usd is None else room_usd(ledger, run, Approval(run.name, bound_usd, now, budget_usd))
     if budget_usd is not None and room is not None and room <= 0:
+        before = ledger.approval(run.name)
+        if before is not None:  # a lower BUDGET binds an earlier yes too
+            ledger.approve(run.name, before.bound_usd, before.at, budget_usd)
         raise RunnerError(
             f"BUDGET {usd(budget_usd)} is used up: {usd(budget_usd - room)} is bought or held back for this task, "
             f"model, protocol and corpus; a higher BUDGET buys more."
@@ -44,7 +47,7 @@ def approve(
         if not ask(f"Buy {shown.total.to_buy:,} requests from {run.asked.venue} for {most}?"):
             return False
     keep(workspace, run, shown)
-    ledger.approve(run.name, bound_usd, now)
+    ledger.approve(run.name, bound_usd, now, budget_usd)
     reached(Point.APPROVED)
     return True
 
@@ -64,20 +67,10 @@ def keep(workspace: Workspace, run: Run, shown: Estimate) -> None:
     write_bytes(path, orjson.dumps(promise, option=orjson.OPT_INDENT_2))
 
 
-def approval_bound(ledger: Ledger, run: Run, shown: Estimate, budget_usd: float | None) -> float | None:
-    """All that the run may ever cost: what it has cost, what it holds back, and the bound on the rest.
-
-    BUDGET caps the money of (task, model, protocol, corpus) in this workspace, over all its runs.
-    """
-    own = ledger.spent(run=run.name).total_usd
-    if shown.bound_usd is None:
-        if budget_usd is not None:
-            raise RunnerError(
-                f"BUDGET cannot be kept: no price is known for {run.asked.model} at {run.asked.venue}; leave it out."
-            )
-        return None
-    whole = own + shown.bound_usd
-    if budget_usd is None:
-        return whole
-    others = ledger.spent(scope=run.asked.scope).total_usd - own
-    return min(whole, budget_usd - others)
+def _bound(ledger: Ledger, run: Run, shown: Estimate, budget_usd: float | None) -> float | None:
+    """All that the run may ever cost: what it has cost, what it holds back, and the bound on the rest."""
+    if shown.bound_usd is None and budget_usd is not None:
+        raise RunnerError(
+            f"BUDGET cannot be kept: no price is known for {run.asked.model} at {run.asked.venue}; leave it out."
+        )
+    return None if shown.bound_usd is None else ledger.spent(run=run.name).total_usd + shown.bound_usd

@@ -18,6 +18,7 @@ from runner.chain.files import write_frame, write_frames
 from runner.chain.journal import Point, reached
 from runner.chain.runs import EMULATOR, Asked, Folders, Run, Workspace, read_run, touch, write_run
 from runner.errors import RunnerError
+from runner.reporting.steps import steps
 from runner.request import Request, RequestId, request_id
 
 Say = Callable[[str], None]
@@ -90,7 +91,7 @@ def build(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Run:
     if folders.run_json.exists():
         touch(workspace, asked.name)
         return read_run(workspace, asked.name)
-    say(f"Building {asked.name}.")
+    say(f"Building {asked.name}: selecting instances.")
     selection = task.instances(corpus, asked.options)
     write_frame(folders.instances, selection.frame)
     counter = tokens.counter(model)
@@ -173,11 +174,21 @@ def build_stage(
                 schema=BODIES,
             )
 
-    write_frames(folders.bodies(number), bodies(), BODIES)
+    expected = instances.height * len(context.options.settings)
+    with steps("Writing requests", expected) as count:
+        write_frames(folders.bodies(number), _counted(bodies(), rows, count), BODIES)
     requests = pl.concat(rows) if rows else pl.DataFrame(schema=REQUESTS)
     _check_window(folders, number, model, task)
     write_frame(folders.requests(number), requests)
     return Written(requests.height, len(seen), parameters)
+
+
+def _counted(
+    frames: Iterator[pl.DataFrame], rows: list[pl.DataFrame], count: Callable[[int], None]
+) -> Iterator[pl.DataFrame]:
+    for frame in frames:
+        count(rows[-1].height)
+        yield frame
 
 
 def _firsts(ids: list[RequestId], seen: set[str]) -> Iterator[bool]:

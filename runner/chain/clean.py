@@ -1,21 +1,23 @@
-"""Remove what can be made again. Answers, raw files, the ledger and the batches that were sent stay."""
+"""Remove what can be made again. Answers, scores, the ledger and the batches that were sent stay."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 
 from runner.chain.runs import Workspace
 from runner.ledger import Ledger
 
 
-def clean(workspace: Workspace, ledger: Ledger) -> int:
-    """Delete converted corpora and the folders of runs that never began to buy; returns how many."""
-    bought = {job.run for job in ledger.jobs()} | set(ledger.approved_runs())
-    doomed = [folder for folder in workspace.corpora.glob("*") if folder.is_dir()]
-    doomed += [path.parent for path in workspace.batches.glob("*/run.json") if path.parent.name not in bought]
-    for folder in doomed:
-        shutil.rmtree(folder)
-        results = workspace.results / folder.name
-        if results.is_dir() and not (results / "raw").exists():
-            shutil.rmtree(results)
-    return len(doomed)
+def clean(workspace: Workspace, ledger: Ledger, say: Callable[[str], None]) -> list[str]:
+    """Delete converted corpora, and the requests of runs that were never approved and have no results."""
+    with workspace.locked(say):
+        used = {job.run for job in ledger.jobs()} | set(ledger.approved_runs())
+        built = [path.parent for path in workspace.batches.glob("*/run.json")]
+        doomed = [folder for folder in workspace.corpora.glob("*") if folder.is_dir()]
+        doomed += [
+            folder for folder in built if folder.name not in used and not (workspace.results / folder.name).exists()
+        ]
+        for folder in doomed:
+            shutil.rmtree(folder)
+    return [str(folder.relative_to(workspace.root)) for folder in doomed]

@@ -11,11 +11,13 @@ import polars as pl
 
 from runner.chain.files import write_bytes, write_frame
 from runner.chain.journal import Point, reached
-from runner.chain.runs import Folders, Workspace
-from runner.chain.stock import FINAL_WORDS, MAX_ATTEMPTS, attempts
+from runner.chain.prices import bound_price_at, price_at, with_bound
+from runner.chain.runs import Folders, Workspace, read_run
+from runner.chain.stock import FINAL_WORDS, MAX_ATTEMPTS, attempts, batch_ids
+from runner.errors import RunnerError
 from runner.ledger import Job, Ledger, State
 from runner.pricing import Price, cost_expr
-from runner.providers.base import Gone, JobState, JobStatus, Provider, Unreachable
+from runner.providers.base import ACCOUNT_TROUBLE, JobState, JobStatus, Provider, Unreachable
 from runner.providers.lines import read_lines
 from runner.request import RESPONSE_SCHEMA, Response, Status
 
@@ -25,29 +27,51 @@ _ID = re.compile(rb'"custom_id"\s*:\s*"([a-z2-7]{26})"')
 
 
 def salvage(
-    workspace: Workspace,
-    ledger: Ledger,
-    provider: Provider,
-    job: Job,
-    status: JobStatus,
-    price: Price | None,
-    say: Say,
+    workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, status: JobStatus, say: Say, *, patient: bool
 ) -> Job:
     """Take an ended job's answers home: raw files, then the part, then the ledger, then the provider's copy.
 
-    Idempotent at every step: after a crash the same call fetches again and overwrites the same part.
+    Idempotent at every step: after a crash the same call fetches again and overwrites the same part. While
+    ``patient``, a job that counts answers but has no file is asked again later. Raises Unreachable and Gone.
     """
     folders = Folders(workspace, job.run)
     files = _fetch(provider, job, folders)
     reached(Point.FETCHED)
+    if not files and (status.done or status.failed):
+        if patient:
+            raise Unreachable("it has ended and counts answers, but its files are not there yet")
+        raise RunnerError(
+            f"{job.provider_job} counts {status.done or 0:,} answers but gives no file; ask the provider."
+        )
     if not files and status.state is JobState.FAILED:
         job = ledger.move(job, State.COLLECTED, error=status.error or "it failed and left no files", billed_usd=0.0)
         return close(ledger, provider, job)
-    expected = _batch_ids(folders, job)
+    job = _take_home(workspace, ledger, provider, job, files, status, say)
+    return close(ledger, provider, job)
+
+
+def restore(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, say: Say) -> bool:
+    """Make a deleted part again from the raw files, if they are still here."""
+    files = sorted(Folders(workspace, job.run).raw.glob(f"{job.job}.*.jsonl.zst"))
+    if not files:
+        return False
+    ended = JobStatus(job.provider_job or "", JobState.COMPLETED, job.ended_at or job.intended_at, error=job.error)
+    ledger.move(_take_home(workspace, ledger, provider, job, files, ended, say), State.CLOSED)
+    return True
+
+
+def _take_home(
+    workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, files: list[Path], status: JobStatus, say: Say
+) -> Job:
+    """Result files to the part, and the part into the ledger."""
+    folders = Folders(workspace, job.run)
+    expected = frozenset(batch_ids(workspace, job))
     reading = read_results(provider, files, expected)
     _report(reading, folders, job, say)
     tries = attempts(workspace, ledger, job.venue, job.model, expected)
+    price = price_at(read_run(workspace, job.run), job.intended_at)
     part = _part(reading, expected, tries, job, status, price)
+    part = _with_losses(workspace, part, job, reading.unreadable_ids)
     path = folders.part(job.job)
     write_frame(path, part)
     reached(Point.PART_WRITTEN)
@@ -60,17 +84,40 @@ def salvage(
         error=status.error,
     )
     reached(Point.COLLECTED)
-    return close(ledger, provider, job)
+    return job
+
+
+def _with_losses(workspace: Workspace, part: pl.DataFrame, job: Job, lost: frozenset[str]) -> pl.DataFrame:
+    """A line that cannot be read was billed all the same: it counts at its bound, so that no bill is understated."""
+    if not lost or part["cost_usd"].null_count() == part.height:
+        return part
+    run = read_run(workspace, job.run)
+    bodies = pl.scan_parquet(Folders(workspace, job.run).bodies(job.stage)).filter(
+        pl.col("request_id").is_in(list(lost))
+    )
+    columns = bodies.select("request_id", "input_bound", "max_output").collect()
+    bounds = with_bound(columns, bound_price_at(run, job.intended_at)).select("request_id", "bound_usd")
+    return (
+        part.join(bounds, on="request_id", how="left", maintain_order="left")
+        .with_columns(cost_usd=pl.coalesce("bound_usd", "cost_usd"))
+        .drop("bound_usd")
+    )
+
+
+def account_trouble(workspace: Workspace, job: Job) -> str | None:
+    """The provider's sentence when a job brought nothing because of the account, not of its requests."""
+    if not job.part or job.answered:
+        return None
+    rows = pl.read_parquet(workspace.root / job.part, columns=["error_code", "error_message"])
+    said = rows.filter(pl.col("error_code").is_in(list(ACCOUNT_TROUBLE)))["error_message"].drop_nulls()
+    return said[0] if said.len() else None
 
 
 def _fetch(provider: Provider, job: Job, folders: Folders) -> list[Path]:
     """The job's result files under our name for it."""
     assert job.provider_job is not None
     folders.raw.mkdir(parents=True, exist_ok=True)
-    try:
-        found = provider.fetch(job.provider_job, folders.raw)
-    except Gone:
-        raise Unreachable("its results are no longer kept there; nothing is bought again without your word") from None
+    found = provider.fetch(job.provider_job, folders.raw)
     return [path.replace(folders.raw / f"{job.job}{path.name.removeprefix(job.provider_job)}") for path in found]
 
 
@@ -141,10 +188,6 @@ def _report(reading: Reading, folders: Folders, job: Job, say: Say) -> None:
         say(f"{reading.unknown} rows of {job.job} carry ids that were not asked; they are left in the raw file.")
 
 
-def _batch_ids(folders: Folders, job: Job) -> frozenset[str]:
-    return frozenset(pl.read_parquet(folders.batch_ids(job.stage, job.batch))["request_id"])
-
-
 def _part(
     reading: Reading,
     expected: frozenset[str],
@@ -161,7 +204,8 @@ def _part(
         rows.append(Response(request_id, 0, _absence(request_id, reading, status), error_message=status.error))
     records = []
     for row in rows:
-        spared = progressed and row.status in (Status.EXPIRED, Status.CANCELLED)
+        early = progressed and row.status in (Status.EXPIRED, Status.CANCELLED)
+        spared = early or row.error_code in ACCOUNT_TROUBLE
         attempt = tries.get(row.request_id, 0) + (0 if spared else 1)
         if row.status is Status.UNREADABLE:  # re-bought once, not more: the provider may repeat itself
             attempt = max(attempt, MAX_ATTEMPTS - 1)

@@ -243,11 +243,20 @@ def touch(workspace: Workspace, name: str) -> None:
 
 
 def latest_run(
-    workspace: Workspace, *, model: str | None = None, task: str | None = None, protocol: str | None = None
+    workspace: Workspace,
+    *,
+    model: str | None = None,
+    task: str | None = None,
+    protocol: str | None = None,
+    venue: str | None = None,
 ) -> str:
-    """The most recently used run, among those of this model, task and protocol where they are given."""
-    wanted = {"model": model, "task": task, "protocol": protocol}
-    for name in reversed(run_names(workspace)):
+    """The most recently used run, among those of this model, task, protocol and venue where they are given.
+
+    One that was only looked at (built, estimated) comes after those that were submitted.
+    """
+    wanted = {"model": model, "task": task, "protocol": protocol, "venue": venue}
+    names = list(reversed(run_names(workspace)))
+    for name in sorted(names, key=lambda name: not (workspace.results / name).exists()):
         asked = asdict(read_run(workspace, name).asked)
         if all(value is None or asked[key] == value for key, value in wanted.items()):
             return name

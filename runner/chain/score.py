@@ -12,8 +12,8 @@ from runner.benchmarks import find_task
 from runner.benchmarks.base import Scored, Task
 from runner.chain.files import write_bytes, write_frame
 from runner.chain.journal import Point, reached
-from runner.chain.runs import Folders, Run, Workspace
-from runner.chain.stock import failures_by_status, write_responses
+from runner.chain.runs import EMULATOR, Folders, Run, Workspace
+from runner.chain.stock import write_responses
 from runner.ledger import Ledger
 from runner.metrics.score import Score
 from runner.reporting.summary import Cost, Failure, Requests, Summary
@@ -94,8 +94,9 @@ def _summary(
 ) -> Summary:
     folders = Folders(workspace, run.name)
     asked = pl.read_parquet(folders.requests(len(task.stages)), columns=["request_id"])
-    final = responses["request_id"].unique()
-    done = asked.filter(pl.col("request_id").is_in(final.implode())).height
+    ends = responses.unique("request_id", keep="first", maintain_order=True).select("request_id", "status")
+    counted = asked.join(ends, on="request_id", how="inner")["status"].value_counts().sort("status")
+    done = int(counted["count"].sum())
     return Summary(
         run=run.name,
         task=task.name,
@@ -110,15 +111,22 @@ def _summary(
         rows=judged.scored.rows,
         floors=judged.floors,
         cost=_cost(ledger, run, folders, responses),
-        requests=Requests(asked.height, run.unique, done, dict(sorted(failures_by_status(responses).items()))),
+        requests=Requests(asked.height, run.unique, done, dict(counted.iter_rows())),
         failures=_failures(judged.scored.items),
-        caution=run.caution,
+        caution=_caution(run, responses),
         explanation=run.explanation,
         funnel=run.funnel.steps,
         funnel_notes=run.funnel.notes,
         versions=_versions(run, responses),
         signatures=judged.scored.signatures,
     )
+
+
+def _caution(run: Run, responses: pl.DataFrame) -> str | None:
+    """The task's own word, and, where an emulator signs its answers behind another name, what they are."""
+    signed = responses["model_version"].str.contains("emulator").any() and run.asked.venue != EMULATOR
+    rehearsed = f"{run.asked.venue} is an emulator: this is a rehearsal, not a result" if signed else None
+    return "; ".join(word for word in (rehearsed, run.caution) if word) or None
 
 
 def _failures(items: pl.DataFrame) -> tuple[Failure, ...]:
@@ -136,14 +144,13 @@ def _cost(ledger: Ledger, run: Run, folders: Folders, responses: pl.DataFrame) -
     promised = folders.asked / "estimate.json"
     estimate = orjson.loads(promised.read_bytes()) if promised.exists() else {}
     reused = responses.filter(pl.col("bought_by") != run.name)
-    jobs = ledger.jobs(run=run.name)
-    unknown = any(job.reserved_usd is None for job in jobs)
+    spent = ledger.spent(run=run.name)
     return Cost(
         low_usd=estimate.get("low_usd"),
         mid_usd=estimate.get("mid_usd"),
         high_usd=estimate.get("high_usd"),
         bound_usd=estimate.get("bound_usd"),
-        billed_usd=None if unknown else ledger.spent(run=run.name).billed_usd,
+        billed_usd=spent.billed_usd if spent.is_known else None,
         reused_usd=None if reused["cost_usd"].null_count() else float(reused["cost_usd"].sum()),
     )
 

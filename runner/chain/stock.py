@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import polars as pl
 from runner.chain.files import write_frame
 from runner.chain.journal import Point, reached
 from runner.chain.runs import Folders, Run, Workspace
-from runner.ledger import OPEN, Job, Ledger
+from runner.errors import RunnerError
+from runner.ledger import OPEN, Approval, Job, Ledger
 from runner.request import FINAL, RESPONSE_SCHEMA
 
 MAX_ATTEMPTS = 3
@@ -90,19 +90,28 @@ def request_ids(folders: Folders) -> pl.Series:
     return pl.concat(found)["request_id"] if found else pl.Series("request_id", [], pl.String())
 
 
+def lost_parts(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> list[Job]:
+    """Jobs whose answers were on the disk and are not any more: paid for, so not to be bought again."""
+    jobs = ledger.jobs(venue=venue, model=model)
+    return [job for job in jobs if job.part and not (workspace.root / job.part).exists()]
+
+
 def in_flight(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> pl.Series:
     """Requests in any open or unresolved job of the venue and model, over all runs: never to be bought again."""
-    found = [
-        pl.read_parquet(Folders(workspace, job.run).batch_ids(job.stage, job.batch), columns=["request_id"])
-        for job in ledger.jobs(venue=venue, model=model, states=OPEN)
-    ]
+    jobs = ledger.jobs(venue=venue, model=model, states=OPEN) + lost_parts(workspace, ledger, venue, model)
+    found = [batch_ids(workspace, job).to_frame() for job in jobs]
     return pl.concat(found)["request_id"] if found else pl.Series("request_id", [], pl.String())
 
 
-def failures_by_status(responses: pl.DataFrame) -> Counter[str]:
-    """Requests by their final status (a request counts once, by its first choice)."""
-    firsts = responses.unique("request_id", keep="first", maintain_order=True)
-    return Counter(firsts["status"].to_list())
+def batch_ids(workspace: Workspace, job: Job) -> pl.Series:
+    """The requests of a batch. Raises RunnerError when the file that says so was deleted."""
+    path = Folders(workspace, job.run).batch_ids(job.stage, job.batch)
+    if not path.exists():
+        raise RunnerError(
+            f"{path.relative_to(workspace.root)} is gone, and with it what batch {job.batch} asked for; restore it "
+            f"(answers still to come, or in {Folders(workspace, job.run).raw.relative_to(workspace.root)})."
+        )
+    return pl.read_parquet(path, columns=["request_id"])["request_id"]
 
 
 def to_buy(workspace: Workspace, ledger: Ledger, run: Run, stage: int) -> pl.DataFrame:
@@ -120,3 +129,13 @@ def to_buy(workspace: Workspace, ledger: Ledger, run: Run, stage: int) -> pl.Dat
         .join(taken.lazy(), on="request_id", how="anti", maintain_order="left")
         .collect()
     )
+
+
+def room_usd(ledger: Ledger, run: Run, approval: Approval) -> float | None:
+    """What may still be bought under the approval, and under its BUDGET over all runs of the scope."""
+    if approval.bound_usd is None:
+        return None
+    own = approval.bound_usd - ledger.spent(run=run.name).total_usd
+    if approval.budget_usd is None:
+        return own
+    return min(own, approval.budget_usd - ledger.spent(scope=run.asked.scope).total_usd)

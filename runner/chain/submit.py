@@ -17,7 +17,7 @@ from runner.chain.files import write_frame, written
 from runner.chain.journal import Point, reached
 from runner.chain.prices import bound_price_at, with_bound
 from runner.chain.runs import Folders, Run, Workspace
-from runner.chain.stock import to_buy
+from runner.chain.stock import room_usd, to_buy
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
 from runner.packing import FIRST_BATCH, SAFE_SHARE, Items, pack
@@ -27,8 +27,8 @@ from runner.request import Body, RequestId
 
 Say = Callable[[str], None]
 
-PILOT_LOSS = 0.05
-"""Share of truncated or rejected pilot answers above which the rest is not bought without a new yes."""
+TAKEN = timedelta(minutes=5)
+"""How long to leave a queue alone that other work has filled: every refused batch is an upload for nothing."""
 ABSENCE = timedelta(seconds=60)
 """Two complete listings at least this far apart by the provider's clock prove that a job was not created."""
 LOOK_BACK = timedelta(hours=48)
@@ -37,11 +37,12 @@ LOOK_BACK = timedelta(hours=48)
 
 @dataclass(frozen=True)
 class Bought:
-    """What one call sent, what still waits, and why it waits."""
+    """What one call sent, what still waits, why it waits, and whether time alone helps."""
 
     sent: int
     waiting: int
     reason: str | None = None
+    passes: bool = False
 
 
 def buy(
@@ -62,22 +63,16 @@ def buy(
         return Bought(0, wanted.height, "not approved yet: `make submit` shows the cost and asks")
     is_pilot, hold = _pilot(ledger, run)
     if hold:
-        return Bought(0, wanted.height, "the first small batch must come back before the rest is bought")
-    affordable = _affordable(wanted, approval.bound_usd, ledger.spent(run=run.name).total_usd)
+        return Bought(0, wanted.height, "the first small batch must come back before the rest is bought", passes=True)
+    affordable = _affordable(wanted, room_usd(ledger, run, approval))
     if affordable.is_empty():
-        return Bought(
-            0,
-            wanted.height,
-            "the approved bound is reached: `make submit` (or a higher BUDGET) approves more",
-        )
+        return Bought(0, wanted.height, "the approved bound is reached: `make submit` (or a higher BUDGET) buys more")
     limits = provider.limits(run.asked.model)
     queue = queue_limit(ledger, run, limits)
-    room = None if queue is None else _room(queue, _queued(ledger, run))
-    candidates = _fitting(affordable, room)
-    if candidates.is_empty():
-        return Bought(
-            0, wanted.height, f"the provider's queue for {run.asked.model} holds {queue:,} tokens and is full"
-        )
+    candidates = _fitting(affordable, queue, _queued(ledger, run))
+    if candidates.is_empty() or _taken_by_others(ledger, run, now):
+        full = f"the provider's queue for {run.asked.model} ({queue or 0:,} tokens) is full"
+        return Bought(0, wanted.height, full, passes=True)
     sizes = _encoded_sizes(workspace, provider, run, stage, candidates)
     columns = candidates.select("tokens", pl.col("instance").cast(pl.String))
     items = Items(sizes, columns["tokens"].to_list(), columns["instance"].to_list())
@@ -91,7 +86,7 @@ def buy(
         job = _write_and_intend(workspace, ledger, provider, run, stage, chosen, now)
         job = send(workspace, ledger, provider, job, say)
         if job.state is not State.CREATED:
-            return Bought(sent, wanted.height - sent, _why_not(job))
+            return Bought(sent, wanted.height - sent, _why_not(job), passes=True)
         sent += chosen.height
         spent = "" if job.reserved_usd is None else f", at most {usd(job.reserved_usd)}"
         say(
@@ -101,7 +96,7 @@ def buy(
     why = None
     if waiting:
         why = "the first small batch goes ahead" if is_pilot else "the queue or the approved bound is full"
-    return Bought(sent, waiting, why)
+    return Bought(sent, waiting, why, passes=sent > 0)
 
 
 def _why_not(job: Job) -> str:
@@ -122,19 +117,26 @@ def _pilot(ledger: Ledger, run: Run) -> tuple[bool, bool]:
     return True, any(job.state in OPEN for job in others)
 
 
-def _affordable(wanted: pl.DataFrame, bound_usd: float | None, spent_usd: float) -> pl.DataFrame:
-    """The longest prefix of whole instances whose bound stays under what is left of the approval."""
-    if bound_usd is None:
+def _affordable(wanted: pl.DataFrame, room: float | None) -> pl.DataFrame:
+    """The longest prefix of whole instances whose bound stays in what is left."""
+    if room is None:
         return wanted
-    room = bound_usd - spent_usd + 1e-9
-    return _whole_instances(wanted, wanted["bound_usd"].fill_null(0.0).cum_sum() <= room)
+    return _whole_instances(wanted, wanted["bound_usd"].fill_null(0.0).cum_sum() <= room + 1e-9)
 
 
-def _fitting(wanted: pl.DataFrame, room_tokens: int | None) -> pl.DataFrame:
-    """The longest prefix of whole instances that the queue has room for."""
-    if room_tokens is None:
+def _fitting(wanted: pl.DataFrame, queue: int | None, queued: int) -> pl.DataFrame:
+    """The longest prefix of whole instances that the queue has room for; an empty queue takes part of one."""
+    if queue is None:
         return wanted
-    return _whole_instances(wanted, wanted["tokens"].cum_sum() <= room_tokens)
+    # A margin where others are queued: the provider's own count differs from ours by chat overhead.
+    fits = wanted["tokens"].cum_sum() <= (int(queue * SAFE_SHARE) - queued if queued else queue)
+    whole = _whole_instances(wanted, fits)
+    return wanted.filter(fits) if whole.is_empty() and not queued else whole
+
+
+def _taken_by_others(ledger: Ledger, run: Run, now: datetime) -> bool:
+    since = ledger.learned_at(run.asked.venue, run.asked.model, "queue_taken")
+    return since is not None and now - since < TAKEN
 
 
 def _whole_instances(wanted: pl.DataFrame, fits: pl.Series) -> pl.DataFrame:
@@ -148,11 +150,6 @@ def queue_limit(ledger: Ledger, run: Run, limits: Limits) -> int | None:
     """The model's queue in tokens: what the provider itself told, else the registry's figure."""
     learned = ledger.learned(run.asked.venue, run.asked.model, "queue_tokens")
     return limits.queue_tokens if learned is None else learned
-
-
-def _room(queue: int, queued: int) -> int:
-    """What the queue still takes, with a margin: the provider's own count differs from ours by chat overhead."""
-    return int(queue * SAFE_SHARE) - queued if queued else queue
 
 
 def _queued(ledger: Ledger, run: Run) -> int:
@@ -243,7 +240,8 @@ def send(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, say
         provider_job = provider.create(job.model, job.file_id or path, job.job)
         reached(Point.JOB_SENT)
     except Unreachable as error:
-        return ledger.move(job, State.INTENDED, error=str(error))
+        say(f"Batch {job.batch} could not be sent ({error}); nothing was bought, and the next try sends it.")
+        return ledger.move(job, State.INTENDED, error=f"{job.venue} cannot be reached: {error}")
     except NotCreated as refusal:
         if refusal.retry_later:
             say(f"The provider takes no new batch just now: {refusal.sentence}")
@@ -275,6 +273,11 @@ def resolve(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, 
     listing = provider.find(job.job, job.intended_at - LOOK_BACK, job.n)
     if listing.jobs:
         return _adopt(ledger, job, listing.jobs, say)
+    if job.account != provider.account:
+        raise RunnerError(
+            f"Batch {job.batch} of {job.run} was begun with another key (or project), and only its list can tell "
+            f"whether it was created; set that one."
+        )
     if job.absent_at is None:
         say(
             f"Batch {job.batch} of {job.run} was cut short; the provider's list does not have it. "

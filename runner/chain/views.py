@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from runner.chain.advance import OpenJob, Standing
 from runner.chain.data import Found
 from runner.chain.runs import EMULATOR, Run
+from runner.chain.standing import OpenJob, Standing
 from runner.ledger import Ledger
 from runner.reporting.jobs import JobView
 from runner.reporting.summary import REHEARSAL
@@ -28,8 +28,8 @@ def standing_table(standings: Sequence[Standing], ledger: Ledger) -> Table:
                 f"{count(standing.final)} of {count(standing.total)}",
                 count(standing.in_flight),
                 count(waiting),
-                usd(spent.billed_usd),
-                usd(spent.reserved_usd),
+                usd(spent.billed_usd if spent.is_known else None),
+                usd(spent.reserved_usd if spent.is_known else None),
                 standing.next,
             )
         )
@@ -76,7 +76,9 @@ def _view(open_job: OpenJob) -> JobView:
         failed=(status.failed or 0) if status else 0,
         tokens=job.tokens,
         usd=None,
-        elapsed_s=_seconds(job.created_at, status.at if status else datetime.now(UTC)),
+        elapsed_s=_seconds(status.created_at or job.created_at, status.at)
+        if status
+        else _seconds(job.created_at, datetime.now(UTC)),
     )
 
 

@@ -39,7 +39,10 @@ def main() -> None:
         error.show()
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
-        _stop("Stopped. Jobs go on at the provider and nothing is lost; the same command goes on from here.", 130)
+        _stop(
+            "Stopped; nothing is lost. Jobs that were sent go on at the provider; the same command goes on from here.",
+            130,
+        )
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -49,6 +52,8 @@ def main() -> None:
         where = f" ({error.filename})" if error.filename else ""
         _stop(f"The system said: {error.strerror}{where}. Nothing that was bought is lost; run it again.", 1)
     except Exception as error:
+        if "No space left" in str(error):
+            _stop("The disk is full. Nothing that was bought is lost; make room and run it again.", 1)
         path = Path("batches") / "last-error.txt"
         path.parent.mkdir(exist_ok=True)
         path.write_text(traceback.format_exc())

@@ -51,11 +51,12 @@ def estimate(as_json: bool, **chosen: Any) -> None:
 def submit(budget: float | None, yes: bool, as_json: bool, **chosen: Any) -> None:
     """Build if needed, show the cost, ask, and send the first batches."""
     with office() as here:
+        here.check_key(chosen)
         run = here.build(chosen)
         if run.explanation:
             say(run.explanation)
             return
-        if here.submit(run, budget, yes, quiet=as_json):
+        if here.submit(run, budget, yes, quiet=as_json, may_overrule=True):
             standings = here.advance([run.name])
             _show_standings(here, standings, as_json)
             problems(standings)
@@ -71,6 +72,8 @@ def collect(wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> Non
         names = here.open_runs(chosen)
         if not names:
             say("Nothing is open: every approved run has its answers.")
+            if as_json:
+                print_json({"runs": [], "batches": []})
             return
         standings = here.wait(names, poll) if wait else here.advance(names)
         _show_standings(here, standings, as_json)
@@ -85,6 +88,7 @@ def collect(wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> Non
 def run(budget: float | None, yes: bool, wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> None:
     """All of it: build, estimate, submit, collect until complete, score, report (it always waits)."""
     with office() as here:
+        here.check_key(chosen)
         one = here.build(chosen)
         if one.explanation:
             say(one.explanation)
@@ -93,6 +97,9 @@ def run(budget: float | None, yes: bool, wait: bool, poll: float | None, as_json
                 return
             standings = here.wait([one.name], poll)
             problems(standings)
+            for standing in standings:
+                if not standing.is_complete:
+                    say(f"Not complete ({standing.final:,} of {standing.total:,} answered): {standing.next}")
         _show_scores(_judge(here, one.name), as_json)
         _report(here, one.name)
 
@@ -121,8 +128,8 @@ def report(**chosen: Any) -> None:
 @options.as_json
 def status(as_json: bool, **chosen: Any) -> None:
     """Where runs stand and what happens next; asks no provider."""
-    from runner.chain.advance import standing
     from runner.chain.runs import read_run
+    from runner.chain.standing import standing
 
     with office() as here:
         names = here.open_runs(chosen) or [here.pick(chosen).name]
@@ -136,8 +143,9 @@ def clean() -> None:
     from runner.chain.clean import clean as sweep
 
     with office() as here:
-        removed = sweep(here.workspace, here.ledger)
-        say(f"Removed {removed} folders that can be made again; answers, raw files and the ledger are untouched.")
+        for folder in sweep(here.workspace, here.ledger, say):
+            say(f"Removed {folder}")
+        say("What is left was bought, or made from it: answers, raw files, scores and the ledger.")
 
 
 def _show_standings(here: Office, standings: list[Any], as_json: bool) -> None:

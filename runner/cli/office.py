@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
-from runner.chain.advance import Standing, advance, open_runs
+from runner.chain.advance import advance
 from runner.chain.approve import approve
 from runner.chain.build import Wanted, build
 from runner.chain.estimate import estimate
 from runner.chain.runs import EMULATOR, Run, Workspace, latest_run, read_run, touch
+from runner.chain.standing import Standing, halted, open_runs
 from runner.chain.views import job_views
 from runner.errors import RunnerError
 from runner.ledger import Ledger
@@ -95,6 +96,13 @@ class Office:
             self.emulator_url = self.exits.enter_context(start(self.workspace.batches / "emulator")).base_url
         return self.emulator_url
 
+    def check_key(self, options: Mapping[str, Any]) -> None:
+        """Say at once that a key is missing, before any work is done."""
+        from runner import models, providers
+
+        if options["model"] and not options["emulate"]:
+            providers.connect(models.find_model(options["model"]).provider, self.env)
+
     def build(self, options: Mapping[str, Any]) -> Run:
         """The run that the options ask for, by name or by description, built if needed."""
         if options["run_name"]:
@@ -124,13 +132,17 @@ class Office:
     def pick(self, options: Mapping[str, Any]) -> Run:
         """A run that exists: by name, or the latest one of this model, task and protocol."""
         name = options["run_name"] or latest_run(
-            self.workspace, model=options["model"], task=options["task"], protocol=options["protocol"]
+            self.workspace,
+            model=options["model"],
+            task=options["task"],
+            protocol=options["protocol"],
+            venue=EMULATOR if options["emulate"] else None,
         )
         return read_run(self.workspace, name)
 
     def open_runs(self, options: Mapping[str, Any]) -> list[str]:
         """The one run that the options name, or all that are open."""
-        if any(options[name] for name in ("run_name", "model", "task", "protocol")):
+        if any(options[name] for name in ("run_name", "model", "task", "protocol", "emulate")):
             return [self.pick(options).name]
         return open_runs(self.workspace, self.ledger)
 
@@ -138,8 +150,13 @@ class Office:
         """What is still to be bought of a run, and for how much."""
         return estimate(self.workspace, self.ledger, run, self.now)
 
-    def submit(self, run: Run, budget: float | None, yes: bool, *, quiet: bool = False) -> bool:
-        """Show the cost (unless ``quiet``), ask, and keep the yes. False when the user said no."""
+    def submit(
+        self, run: Run, budget: float | None, yes: bool, *, quiet: bool = False, may_overrule: bool = False
+    ) -> bool:
+        """Show the cost (unless ``quiet``), ask, and keep the yes. False when the user said no.
+
+        What has stopped the run is said; only ``submit`` itself may overrule it, never a script that runs again.
+        """
         if run.asked.venue != EMULATOR:
             self.connect(run.asked.provider, run.asked.venue)  # a missing key is said before anything is asked
         shown = self.estimate(run)
@@ -147,6 +164,10 @@ class Office:
             show(estimate_table(shown))
         if shown.total.to_buy == 0:
             say("Nothing to buy: every request is answered or on its way.")
+        elif trouble := halted(self.workspace, self.ledger, run):
+            if not may_overrule:
+                raise RunnerError(f"{run.name}: {trouble}", code="stopped", exit_code=1)
+            say(f"Stopped so far: {trouble}")
         return approve(self.workspace, self.ledger, run, shown, budget, _asker(yes), self.now)
 
     def advance(self, names: Sequence[str], tell: Say = say) -> list[Standing]:
@@ -163,7 +184,8 @@ class Office:
                 if not any(standing.is_moving for standing in standings):
                     return standings
                 step = min(pause, 0.2) if rehearsed and poll is None else pause
-                spent = sum(self.ledger.spent(run=standing.run.name).billed_usd for standing in standings)
+                money = [self.ledger.spent(run=standing.run.name) for standing in standings]
+                spent = sum(each.billed_usd for each in money) if all(each.is_known for each in money) else None
                 done = sum(standing.final for standing in standings)
                 total = sum(standing.total for standing in standings)
                 footer = f"{done:,} of {total:,} answered, {usd(spent)} so far"
@@ -187,6 +209,11 @@ def _asker(yes: bool) -> Any:
 def office() -> Iterator[Office]:
     """The folder where the command was called, with its ledger."""
     workspace = Workspace(Path.cwd())
+    if not workspace.ledger.exists() and any(workspace.results.glob("*/parts/*.parquet")):
+        raise RunnerError(
+            "batches/ledger.sqlite is gone, but results/ holds answers that were bought: without the ledger they would "
+            "be bought again. Restore it, or move results/ away to begin anew."
+        )
     with ExitStack() as exits:
         ledger = Ledger(workspace.ledger)
         exits.callback(ledger.close)

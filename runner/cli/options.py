@@ -31,6 +31,7 @@ which = together(
     click.option("--model", help="The model, as its provider names it: gpt-4.1."),
     click.option("--task", help="3.1 score sign, 3.2 score value, 3.2-all, 3.3 next text."),
     click.option("--protocol", type=click.Choice(["strict", "paper"]), help="Rules of selection and prompting."),
+    click.option("--emulate", is_flag=True, help="A rehearsal on the embedded emulator: no key, no money."),
 )
 asked = together(
     which,
@@ -39,7 +40,6 @@ asked = together(
     click.option("--limit", type=click.IntRange(1), help="At most so many instances, in sample order."),
     click.option("--seed", type=int, default=0, show_default=True, help="Of every random choice."),
     click.option("--samples", type=click.IntRange(1), help="Answers per request."),
-    click.option("--emulate", is_flag=True, help="Rehearse on the embedded emulator: no key, no money."),
     click.option("--min-history", type=click.IntRange(1), help="strict: own history items an instance needs (3)."),
     click.option("--history-lag", type=click.IntRange(0), help="strict: days a history item must be older (7)."),
     click.option("--label-balance", type=click.Choice(["on", "off"]), help="strict: 30 % negatives in 3.1, 3.2 (on)."),

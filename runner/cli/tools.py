@@ -64,7 +64,7 @@ def emulator(arguments: tuple[str, ...]) -> None:
     """Serve the local batch service by itself, for clients of your own (--help lists its options)."""
     from runner.emulator.__main__ import main
 
-    main(["--state", "batches/emulator", *arguments])
+    main(list(arguments))
 
 
 @click.command()

@@ -47,12 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         part.write_text(f"{port}\n")
         part.replace(options.port_file)
     print(f"http://127.0.0.1:{port}", flush=True)
+    print(f"OPENAI_BASE_URL=http://127.0.0.1:{port}/openai/v1", flush=True)
     serve(service, listener)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="persona-runner emulator", description="A local batch service.")
-    parser.add_argument("--state", type=Path, required=True, help="folder of jobs, files, bill and clock")
+    parser.add_argument("--state", type=Path, default=Path("batches/emulator"), help="folder of jobs, bill, clock")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--port-file", type=Path, help="write the port here once the service is ready")
     parser.add_argument("--clock", choices=("auto", "real", "driven"), help="kept in the state; auto if new")

@@ -96,7 +96,19 @@ class Gone(Exception):
 
 
 class Unreachable(Exception):
-    """The provider could not be asked just now (network, 5xx, rate limit, refused key). Nothing was lost."""
+    """The provider could not be asked just now (network, 5xx, rate limit, refused key). Nothing was lost.
+
+    ``is_refusal`` when asking again will not help: the key is wrong or lacks the right.
+    """
+
+    def __init__(self, sentence: str, *, is_refusal: bool = False) -> None:
+        super().__init__(sentence)
+        self.is_refusal = is_refusal
+
+
+ACCOUNT_TROUBLE = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+"""Error codes of a row that speak of the account, not of the request: it uses up no attempt. Every provider
+translates its own words into these."""
 
 
 class Provider(Protocol):

@@ -69,21 +69,31 @@ def connect(env: Mapping[str, str], base_url: str | None = None, venue: str | No
     if tier not in (None, "1", "2", "3", "4", "5"):
         raise RunnerError(f"OPENAI_TIER is {tier!r}, but usage tiers are 1 to 5.")
     url = base_url or env.get("OPENAI_BASE_URL") or HOME
-    return OpenAIProvider(url, key, venue or _host(_parsed(url)), int(tier) if tier else None)
+    project = "|".join(env.get(name, "") for name in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID"))
+    return OpenAIProvider(url, key, venue or _host(_parsed(url)), int(tier) if tier else None, project=project)
 
 
 class OpenAIProvider:
     """One account at one venue. Only calls that cost nothing are retried, by the SDK; ``create`` never is."""
 
     def __init__(
-        self, base_url: str, api_key: str, venue: str, tier: int | None = 1, timeout_seconds: float = 180.0
+        self,
+        base_url: str,
+        api_key: str,
+        venue: str,
+        tier: int | None = 1,
+        timeout_seconds: float = 180.0,
+        project: str = "",
     ) -> None:
-        """No network call is made. ``tier`` None means that the venue has no queue limit."""
+        """No network call is made. ``tier`` None means that the venue has no queue limit.
+
+        ``project`` says whose list of jobs the key opens, where the environment chooses one.
+        """
         from openai import DefaultHttpxClient, OpenAI, Timeout
 
         url = _parsed(base_url)
         self.venue = venue
-        self.account = hashlib.sha256(f"{venue}\x1f{api_key}".encode()).hexdigest()[:16]
+        self.account = hashlib.sha256(f"{venue}\x1f{api_key}\x1f{project}".encode()).hexdigest()[:16]
         self._tier = tier
         self._secrets = [secret for secret in (api_key, url.password) if secret]
         # A proxy from the environment cannot reach this machine's own emulator.
@@ -260,7 +270,7 @@ class OpenAIProvider:
         except openai.NotFoundError as error:
             raise on_404(self._said(error)) from None
         except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
-            raise Unreachable(self._said(error)) from None
+            raise Unreachable(self._said(error), is_refusal=getattr(error, "status_code", 0) in (401, 403)) from None
 
     def _said(self, error: Exception) -> str:
         """The provider's words in one sentence: its message and code, never a header, a key or a password."""
@@ -315,4 +325,7 @@ def _host(url: SplitResult) -> str:
     host = (url.hostname or "").lower()
     if host == "api.openai.com":
         return "openai"
-    return host if url.port in (None, {"http": 80, "https": 443}[url.scheme]) else f"{host}:{url.port}"
+    usual = {"http": 80, "https": 443}[url.scheme]
+    if url.port in (None, usual):
+        return host if "." in host else f"{host}:{usual}"  # a bare host name is never one of our own words
+    return f"{host}:{url.port}"

@@ -13,6 +13,7 @@ from typing import Any, Final, TypedDict
 import orjson
 
 from runner.models import Model, find_model
+from runner.providers.base import ACCOUNT_TROUBLE
 from runner.providers.loose import as_code, as_count, as_object, as_text, shorten
 from runner.request import Body, RequestId, Response, Status
 
@@ -21,7 +22,7 @@ ENDPOINT: Final = "/v1/chat/completions"
 RETRIED_CODES = frozenset({0, 401, 402, 403, 408, 409, 429})
 """HTTP codes of a line that speak of the moment or the account, not of the request."""
 
-RETRIED_WORDS = frozenset({"insufficient_quota", "billing_hard_limit_reached", "rate_limit_exceeded"})
+RETRIED_WORDS = ACCOUNT_TROUBLE | {"rate_limit_exceeded"}
 
 ENDINGS = {"batch_expired": Status.EXPIRED, "batch_cancelled": Status.CANCELLED}
 

@@ -43,7 +43,7 @@ def result_table(summary: Summary, *, brief: bool = False) -> Table:
         "Results",
         ("metric", *settings),
         lines,
-        notes=(*_other_bases(rows, metrics), *_direction(metrics), *notes.lines),
+        notes=(*_legend(rows), *_other_bases(rows, metrics), *_direction(metrics), *notes.lines),
         strong=strong,
     )
 
@@ -222,6 +222,13 @@ def _other_bases(rows: Sequence[Score], metrics: Sequence[str]) -> list[str]:
 def _metric_label(metric: str, primary: str) -> str:
     arrow = " ↓" if metric in LOWER_IS_BETTER else ""
     return f"{metric}{arrow} (primary)" if metric == primary else f"{metric}{arrow}"
+
+
+def _legend(rows: Sequence[Score]) -> list[str]:
+    """What the brackets and the floors are, where there are brackets."""
+    if all(row.low is None for row in rows):
+        return []
+    return ["[low, high]: 95 % interval, bootstrap over authors; floor: what a trivial predictor reaches"]
 
 
 def _direction(metrics: Iterable[str]) -> list[str]:

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.benchmarks.base import Funnel
 from runner.chain.collect import read_results, salvage
 from runner.chain.files import write_frame
-from runner.chain.runs import Folders, Workspace
+from runner.chain.runs import Asked, Folders, Run, Workspace, write_run
 from runner.chain.stock import MAX_ATTEMPTS, answers, attempts
 from runner.ledger import Job, Ledger, State
 from runner.providers.base import JobState, JobStatus
@@ -84,12 +85,35 @@ def test_the_order_of_lines_and_files_does_not_matter(chosen: list[int], random:
     assert {key: row.text for key, row in one.items()} == {key: row.text for key, row in two.items()}
 
 
+def _run() -> Run:
+    """A run at a host without prices; what it asks does not matter here."""
+    asked = Asked(
+        benchmark="b",
+        task="3.1",
+        model="gpt-4.1-mini",
+        provider="openai",
+        venue="host:1",
+        protocol="strict",
+        version="1",
+        corpus="c",
+        settings=("p-conv",),
+        limit=None,
+        seed=0,
+        samples=1,
+    )
+    empty = {"parameters": {}, "versions": {}, "assumptions": (), "test_family": (), "explanation": None}
+    facts = {"source": "", "instances": 0, "requests": 0, "unique": 0, "token_counter": "", "tokens_exact": True}
+    return Run(asked=asked, funnel=Funnel(()), caution=None, created_at="", **facts, **empty)  # type: ignore[arg-type]
+
+
 class Bench:
     """A workspace with one created job over IDS at a stub."""
 
     def __init__(self, root: Path, stub: Stub) -> None:
         self.workspace = Workspace(root)
         self.ledger = Ledger(self.workspace.ledger)
+        self.run = _run()
+        write_run(self.workspace, self.run)
         self.provider = provider(stub)
         self.stub = stub
         self.count = 0
@@ -101,7 +125,7 @@ class Bench:
             venue="openai",
             account="a",
             model="gpt-4.1-mini",
-            run="run",
+            run=self.run.name,
             scope="s",
             stage=1,
             batch=self.count,
@@ -113,7 +137,7 @@ class Bench:
             intended_at=NOW,
         )
         self.ledger.intend(job)
-        write_frame(Folders(self.workspace, "run").batch_ids(1, self.count), pl.DataFrame({"request_id": IDS}))
+        write_frame(Folders(self.workspace, self.run.name).batch_ids(1, self.count), pl.DataFrame({"request_id": IDS}))
         return job
 
     def collect(self, state: JobState, output: list[bytes], errors: list[bytes] | None = None) -> Job:
@@ -123,7 +147,7 @@ class Bench:
         batch = self.stub.add_batch(status=str(state), **ids)
         job = self.ledger.move(self.job(), State.ENDED, provider_job=batch["id"])
         status = JobStatus(batch["id"], state, NOW)
-        return salvage(self.workspace, self.ledger, self.provider, job, status, None, lambda sentence: None)
+        return salvage(self.workspace, self.ledger, self.provider, job, status, lambda sentence: None, patient=False)
 
     def final(self) -> dict[str, str]:
         frame = answers(self.workspace, self.ledger, "openai", "gpt-4.1-mini", pl.Series(IDS))

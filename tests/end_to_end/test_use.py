@@ -51,12 +51,16 @@ def test_every_table_and_page_of_a_rehearsal_says_so(place: Place, corpus: Path)
     assert place.summary()["venue"] == "emulator"
 
 
-def test_answers_deleted_from_the_disk_are_fetched_again_not_bought(place: Place, corpus: Path) -> None:
+@pytest.mark.parametrize("deleted", ["*.parquet", "*.*"])
+def test_answers_deleted_from_the_disk_are_had_again_not_bought(place: Place, corpus: Path, deleted: str) -> None:
+    """From the raw files while they are there, else from the provider."""
     place.call("run", *_asked(corpus))
-    for path in (place.root / "results").rglob("*.parquet"):
-        path.unlink()
+    for path in (place.root / "results").rglob(deleted):
+        if path.is_file():
+            path.unlink()
     again = place.call("run", *_asked(corpus))
-    assert "fetching it from the provider again" in again.stderr
+    assert "is gone from the disk" in again.stderr
+    assert "Nothing to buy" in again.stderr
     assert place.summary()["state"] == "complete"
     assert place.times_billed() == dict.fromkeys(place.asked(), 1)
 

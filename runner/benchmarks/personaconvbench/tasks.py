@@ -84,11 +84,18 @@ class StrictTask:
 
     def score(self, frame: pl.DataFrame) -> Scored:
         """Every instance counted."""
-        return scoring.score(frame, self.kind)
+        return scoring.score(_weighted(frame), self.kind)
 
     def floors(self, frame: pl.DataFrame) -> tuple[Score, ...]:
         """What a trivial predictor reaches."""
-        return scoring.floors(frame, self.kind)
+        return scoring.floors(_weighted(frame), self.kind)
+
+
+def _weighted(frame: pl.DataFrame) -> pl.DataFrame:
+    """Weights N_h / n_h of the instances that are there, per setting, mean 1: any prefix of a sample is a sample."""
+    taken = pl.col("instance_id").n_unique().over("setting", "stratum")
+    raw = pl.col("stratum_size") / taken
+    return frame.with_columns(weight=raw / raw.mean().over("setting"))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,142 @@
+"""Where a run stands, by the files and the ledger alone, and what keeps it from going on by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from runner.chain.runs import Folders, Run, Workspace, read_run
+from runner.chain.stock import answers, in_flight, request_ids
+from runner.ledger import OPEN, Job, Ledger
+from runner.providers.base import JobStatus
+
+PILOT_LOSS = 0.05
+"""Share of truncated or rejected pilot answers above which the rest is not bought without a new yes."""
+LOST = "lost: "
+"""How the error of a job begins whose answers can be had no more."""
+
+
+@dataclass(frozen=True)
+class OpenJob:
+    """A job that is still out, with the provider's latest word on it (None when it has not been asked)."""
+
+    job: Job
+    status: JobStatus | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a run stands: unique requests, those finally answered, in flight and waiting, and what is next.
+
+    ``problem`` is a sentence when the run cannot go on by itself; ``passes`` when time alone may help.
+    """
+
+    run: Run
+    total: int
+    final: int
+    in_flight: int
+    open_jobs: tuple[OpenJob, ...]
+    next: str
+    problem: str | None = None
+    passes: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every request has its final answer."""
+        return self.final == self.total
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether waiting helps: something of ours is out or will be, and nothing stops the run."""
+        return not self.is_complete and self.problem is None and (self.passes or self.in_flight > 0)
+
+
+def standing(
+    workspace: Workspace,
+    ledger: Ledger,
+    run: Run,
+    statuses: Mapping[str, JobStatus] | None = None,
+    reason: str | None = None,
+    problem: str | None = None,
+    *,
+    passes: bool = False,
+) -> Standing:
+    """Where a run stands; asks no provider. What was just learned from one is handed in."""
+    ids = request_ids(Folders(workspace, run.name))
+    venue, model = run.asked.venue, run.asked.model
+    final = answers(workspace, ledger, venue, model, ids)["request_id"].n_unique()
+    flying = in_flight(workspace, ledger, venue, model)
+    ours = flying.filter(flying.is_in(ids.implode())).n_unique()
+    complete = final == ids.len()
+    problem = None if complete else problem or halted(workspace, ledger, run)
+    if problem:
+        what_next = problem
+    elif complete:
+        what_next = "complete: `make score`"
+    elif reason:
+        what_next = reason
+    elif ours:
+        what_next = "waiting for the provider: `make collect`"
+    elif ledger.approval(run.name) is None:
+        what_next = "not approved yet: `make submit` shows the cost and asks"
+    else:
+        what_next = "`make collect` submits the rest"
+    open_jobs = ledger.jobs(venue=venue, model=model, states=OPEN)
+    known = statuses or {}
+    return Standing(
+        run,
+        ids.len(),
+        final,
+        ours,
+        tuple(OpenJob(job, known.get(job.job)) for job in open_jobs),
+        what_next,
+        problem,
+        passes,
+    )
+
+
+def halted(workspace: Workspace, ledger: Ledger, run: Run) -> str | None:
+    """The sentence that stops a run until `submit` is told to go on: answers lost, or a pilot that failed."""
+    approval = ledger.approval(run.name)
+    if approval is None:
+        return None
+    for job in ledger.jobs(run=run.name):
+        if (job.error or "").startswith(LOST) and job.ended_at and job.ended_at > approval.at:
+            return (
+                f"batch {job.batch} ({job.n:,} requests) is {job.error}. Nothing of it is bought again unasked: "
+                f"`make submit` shows what that costs."
+            )
+    return _pilot_loss(workspace, ledger, run, approval.at.timestamp())
+
+
+def _pilot_loss(workspace: Workspace, ledger: Ledger, run: Run, approved_at: float) -> str | None:
+    """Whether the first batch of this model and task came back truncated or rejected too often."""
+    task = run.asked.task
+    jobs = ledger.jobs(venue=run.asked.venue, model=run.asked.model)
+    first = next((job for job in jobs if job.part and job.answered and job.run.split("__", 1)[0] == task), None)
+    part = workspace.root / first.part if first and first.part else None
+    # By our own clock on both sides: a later yes was given in view of these answers.
+    if first is None or part is None or not part.exists() or approved_at > part.stat().st_mtime:
+        return None
+    rows = pl.read_parquet(part, columns=["status", "error_message"])
+    lost = rows.filter(pl.col("status").is_in(["truncated", "rejected"]))
+    if lost.height <= PILOT_LOSS * rows.height:
+        return None
+    why = next(iter(lost["error_message"].drop_nulls()), "answers longer than the output limit")
+    raw = Folders(workspace, first.run).raw.relative_to(workspace.root)
+    return (
+        f"{lost.height} of the first {rows.height} answers came back truncated or rejected ({why}) and the rest is "
+        f"not bought. See {raw}; `make submit` asks again and goes on if you say so."
+    )
+
+
+def open_runs(workspace: Workspace, ledger: Ledger) -> list[str]:
+    """Approved runs that still lack answers, oldest approval first."""
+    return [
+        name
+        for name in ledger.approved_runs()
+        if Folders(workspace, name).run_json.exists()
+        and not standing(workspace, ledger, read_run(workspace, name)).is_complete
+    ]
