@@ -12,7 +12,8 @@ from functools import lru_cache
 
 import polars as pl
 
-from runner.metrics import signature as of
+from runner.metrics.signature import library
+from runner.metrics.signature import signature as signed
 
 SCHEMA: dict[str, pl.DataType] = {"reference": pl.String(), "answer": pl.String(), "bleu": pl.Float64()}
 
@@ -32,9 +33,9 @@ def score_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
 
 def signature() -> str:
     """What produced the value, with the installed version."""
-    return of.signature(
+    return signed(
         "bleu",
-        of.library("nltk"),
+        library("nltk"),
         tokenizer="NLTKWordTokenizer by line, no punkt sentences",
         case="lower",
         smoothing="method1",

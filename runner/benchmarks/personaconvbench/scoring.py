@@ -61,12 +61,6 @@ def score(frame: pl.DataFrame, kind: Kind) -> Scored:
     return Scored(items, rows, signatures(kind))
 
 
-def failures(items: pl.DataFrame) -> pl.DataFrame:
-    """How many answers failed, as ``setting``, ``reason``, ``n``; the settings in the order of ``items``."""
-    failed = items.filter(pl.col("reason").is_not_null())
-    return failed.group_by("setting", "reason", maintain_order=True).agg(n=pl.len())
-
-
 def signatures(kind: Kind) -> dict[str, str]:
     """What produced each metric and its interval."""
     each = {"sign": classification.SIGNATURES, "value": regression.SIGNATURES, "text": text.signatures()}[kind]

@@ -76,6 +76,11 @@ def test_what_is_no_score(value: object) -> None:
     assert parse_score(value) is None
 
 
+@pytest.mark.parametrize(("value", "score"), [(3.6, 3), (-3.9, -3), ("3.99", 3), (Decimal("-4.5"), -4), (0.9, 0)])
+def test_a_fraction_makes_no_score_larger(value: object, score: int) -> None:
+    assert parse_score(value) == score
+
+
 MARKED = (
     """
 Edit: x|EDIT 2 - x|**Edit**: x|**Edit:** x|Update: x|ETA: x|eta - x|edit2: x|Edit #3: x|EDIT thanks for the gold
@@ -83,6 +88,13 @@ Edit: x|EDIT 2 - x|**Edit**: x|**Edit:** x|Update: x|ETA: x|eta - x|edit2: x|Edi
 UPDATE 2: x|Update (3/14): x|Update 3/14: x|UPDATE - x|__EDIT__ x|Edit – x|Edit; x|Edit. Forgot this|edit... x
 NINJA EDIT: x|EDIT!!!|**EDIT 2:** x|^(edit: x)|- Edit: x|---Edit: x|Updated: x|***UPDATE***: x|[UPDATE] x
 Final update: it works|edit -- x|edit clarity|update to answer some questions:|Edits: x
+Edit—x|edit—x|Edit–x|Edit -x|Edit-thanks|Edit, x|edit, thanks for that|EDIT EDIT: x|UPDATE! x|Edit! x|UPDATE x
+UPDATE 2 x|Edit #2 x|Edit/Update: x
+Edit & update - x|&#x200B;Edit: x|&nbsp;Edit: x|&amp;#x200B;Edit&nbsp;: x|Edit&nbsp;- x
+mini edit: x|One more edit: x
+1. Edit: x|Edit：x|ETA I forgot|EDIT THANKS FOR THE GOLD|\u00a0Edit: x|\u200bEdit\u200b: x
+Edit\u00a0- x|\ufeffEDIT x|EDIT\u00a0x|edit 2 thanks for that|edit-forgot this|edit --x
+UPDATE I was wrong|a quick edit: x
 """.strip()
     .replace("\n", "|")
     .split("|")
@@ -92,6 +104,9 @@ PROSE = (
 Editing is hard|Editors know|updated my drivers|Edit the file first|Update your drivers - it helps|ETA is 5 minutes
 ETA 5 minutes|Edit button is missing|Edit 3 files in the folder|> Edit: x|Updates come often|Edition: two|credit: me
 Edit, compile, run|Editor: Bob|etat: x|UPDATE statements are slow|I edit: yes|Edited videos are fine
+edit distance is a metric|Edit wars are tiring|Edit-war|edit -n opens it|Edit, save and close|UPDATE users SET x = 1
+ETA for that is June|1. Edit the file|1. Edit|he said\u00a0edit: x|Update on my drivers
+UPDATE your drivers|Edit & Sons
 Update-heavy load|edit-war on the wiki|EDIT MODE is on|update.exe is bad|Eta Carinae: a star|edit/delete buttons
 """.strip()
     .replace("\n", "|")

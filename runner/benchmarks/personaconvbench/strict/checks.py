@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from runner.benchmarks.personaconvbench.strict.limits import DAY_US, MAX_ITEMS, THREAD_CHARS, Kind, Switches
-from runner.benchmarks.personaconvbench.strict.names import Names, holds_link
+from runner.benchmarks.personaconvbench.strict.names import holds_link
 from runner.benchmarks.personaconvbench.strict.overlap import overlaps, without_quotes
 from runner.benchmarks.personaconvbench.strict.prompts import BLOCKS, Block, Sources, visible_texts
 from runner.benchmarks.personaconvbench.strict.threads import Ints, Threads
@@ -26,6 +27,7 @@ _HISTORY_TAGS = {"history", "item", "title", "parent", "reply", "score"}
 _OUR_TAG = re.compile(
     r"<\s*/?\s*(instruction|post|thread|history|item|title|parent|reply|score|target|message|question)\b", re.IGNORECASE
 )
+_RUN = re.compile(r"[a-zA-Z0-9]+")
 
 
 def check_identities(threads: Threads, sources: Sources, kind: Kind, switches: Switches) -> None:
@@ -110,14 +112,44 @@ def check_bytes(
 
 
 def _check_names(threads: Threads, sources: Sources, texts: Sequence[str]) -> None:
-    anywhere = Names({}, threads.telling)
     for text in texts:
         link = holds_link(text)
         if link is not None:
             _refuse(threads, sources.row, f"a prompt holds the link {link!r}")
-        names = anywhere.bare_names(text)
-        if names:
-            _refuse(threads, sources.row, f"a prompt holds the name {min(names)!r}")
+        name = known_name(text, threads.telling)
+        if name is not None:
+            _refuse(threads, sources.row, f"a prompt holds the name {name!r}")
+
+
+def known_name(text: str, telling: frozenset[str]) -> str | None:
+    """A telling name that stands in the text between non-alphanumerics, or None; not by the masker's ways."""
+    by_run = _by_first_run(telling)
+    text = text.replace("\\_", "_").replace("\\-", "-")
+    for seen, lower in ((text, False), (text.casefold(), True)):
+        for run in _RUN.finditer(seen):
+            for name, offset in by_run.get(run[0], ()):
+                low = run.start() - offset
+                high = low + len(name)
+                if lower is not (name == name.lower()) or low < 0 or not seen.startswith(name, low):
+                    continue
+                if not _alphanumeric(seen[low - 1 : low]) and not _alphanumeric(seen[high : high + 1]):
+                    return name
+    return None
+
+
+def _alphanumeric(sign: str) -> bool:
+    return sign.isascii() and sign.isalnum()
+
+
+@lru_cache(maxsize=1)
+def _by_first_run(telling: frozenset[str]) -> Mapping[str, Sequence[tuple[str, int]]]:
+    """The names by their first run of letters and digits, each with the place of that run in it."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for name in sorted(telling):
+        run = _RUN.search(name)
+        if run is not None:
+            found.setdefault(run[0], []).append((name, run.start()))
+    return found
 
 
 def _parents(threads: Threads, rows: Ints) -> Ints:

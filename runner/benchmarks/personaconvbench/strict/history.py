@@ -32,13 +32,15 @@ def history_items(threads: Threads, *, scored: bool) -> Items:
     """Usable comments by persons with usable parents; ``scored`` (3.1, 3.2): with a score, which the item prints.
 
     An item's post and parent must not be later than the item itself (a broken clock), or an item that lies before
-    the target could still print a text from after it.
+    the target could still print a text from after it. Ancestors that are not printed do not matter.
     """
     comments, posts = threads.comments, threads.posts
     person = (comments.author >= 0) & np.append(threads.is_person, False)[comments.author]
     in_comment = comments.parent >= 0
     parent_usable = np.where(in_comment, comments.usable[comments.parent], posts.usable[comments.post])
-    keep = person & comments.usable & parent_usable & (comments.time < NEVER) & (comments.latest <= comments.time)
+    before = np.where(in_comment, comments.time[comments.parent], posts.time[comments.post])
+    before = np.maximum(before, posts.time[comments.post])
+    keep = person & comments.usable & parent_usable & (comments.time < NEVER) & (before <= comments.time)
     if scored:
         keep &= ~np.isnan(comments.score)
     rows = np.flatnonzero(keep)

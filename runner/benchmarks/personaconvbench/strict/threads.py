@@ -240,13 +240,14 @@ class _Texts:
             authors = rows["author"].to_list()
             self.number[low:high] = _ranks(time[low:high])
             labels = _labels(author, authors, self.number[low:high])
-            names = Names({name: label_name(label) for name, label in labels.items()}, telling)
+            since = _since(labels, authors, self.number[low:high])
+            names = Names({name: label_name(label) for name, label in labels.items()}, telling, since)
             self.label[low:high] = [labels.get(name, -1) for name in authors]
-            titles.append(names.mask(_title(title)))
-            bodies.append(names.mask(self._clean(content)))
+            titles.append(names.mask(_title(title), 0))
+            bodies.append(names.mask(self._clean(content), 0))
             for row, body in enumerate(rows["body"].to_list(), low):
                 text = self._clean(body)
-                shown = names.mask(text)
+                shown = names.mask(text, int(self.number[row]))
                 up = int(parent[row])
                 self.norm[row] = _hash64(normalise(text))
                 self.entry_chars[row] = 1 + len(
@@ -289,6 +290,17 @@ def _labels(op: str | None, authors: list[str | None], number: Ints) -> dict[str
             labels[name] = following
             following += 1
     return labels
+
+
+def _since(labels: dict[str, int], authors: list[str | None], number: Ints) -> dict[str, int]:
+    """The time rank of each participant's first comment, by shown name; OP is known from the post on."""
+    since: dict[str, int] = {}
+    for name, rank in zip(authors, number.tolist(), strict=True):
+        label = labels.get(name, 0) if name is not None else 0
+        if label > 0:
+            shown = label_name(label)
+            since[shown] = min(since.get(shown, rank), rank)
+    return since
 
 
 def _hash64(text: str) -> int:

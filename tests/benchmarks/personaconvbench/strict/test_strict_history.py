@@ -69,6 +69,13 @@ def test_an_item_whose_parent_has_a_later_clock_is_no_item(tmp_path):
     assert taken_by(select(world(own=[*written(OP, [60, 70]), odd]), tmp_path)).startswith("4 at least 3")
 
 
+def test_an_ancestor_that_is_not_printed_may_have_a_later_clock(tmp_path):
+    asked = comment("fay_x_9", "asked in time", 79.5, comment(OP, "answered", 80))
+    odd = post(HOST, "odd", 79, comment("gus_y_9", "a clock gone wrong", 120, asked))
+    own, _, _ = histories(world(own=[*written(OP, [60, 70]), odd]), tmp_path)
+    assert own[-1] == "answered"
+
+
 def test_limits_of_an_item(tmp_path):
     own = [
         post(

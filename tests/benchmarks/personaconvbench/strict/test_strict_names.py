@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 from strict_world import OP, bystander, comment, open_corpus, options, parent, post, prompts, target, world, written
 
 from runner.benchmarks.personaconvbench import strict
+from runner.benchmarks.personaconvbench.strict.checks import known_name
 from runner.benchmarks.personaconvbench.strict.names import Names, holds_link, telling_names
 
-TELLING = telling_names(["far_away_77", "iPhone", "Science", "covid-19", "gpt4", "user22"])
+TELLING = telling_names(
+    ["far_away_77", "iPhone", "Science", "covid-19", "gpt4", "user22", "GallowBoob", "Poem-for-sprog"]
+)
 NAMES = Names({"ann_op_1": "OP", "Ben": "user2", "CamelCase": "user3", "x-ray": "user4", "señor ó": "user5"}, TELLING)
 
 
@@ -27,6 +30,18 @@ NAMES = Names({"ann_op_1": "OP", "Ben": "user2", "CamelCase": "user3", "x-ray": 
         ("Far_Away_77 wrote it", "another user wrote it"),
         ("my iPhone, Science, covid-19 and gpt4", "my iPhone, Science, another user and gpt4"),
         ("OP, user7 and user22 stay", "OP, user7 and user22 stay"),
+        ("ann\\_op\\_1 and u/far\\_away\\_77", "OP and another user"),
+        (
+            "ann_op_1-style, pro-far_away_77, CamelCaseさん far_away_77さん",
+            "OP-style, pro-another user, user3さん another userさん",
+        ),
+        (
+            "GallowBoob, gallowboob, Poem-for-sprog's and poem-for",
+            "another user, gallowboob, another user's and poem-for",
+        ),
+        ("archive.ph/x bsky.social/x foo.cz/x foo.com.br/x foo.com:8080/x", "<link> <link> <link> <link> <link>"),
+        ("foo.com?x=1 and пример.рф/путь", "<link> and <link>"),
+        ("and/or, e.g./i.e., 3.5/10, v1.2/1.3, readme.txt", "and/or, e.g./i.e., 3.5/10, v1.2/1.3, readme.txt"),
         ("https://x.org/a?b=ann_op_1#c and www.x.org", "<link> and <link>"),
         ("[this](http://x.org/a) (HTTP://X.ORG)", "[this](<link>) (<link>)"),
         ("see imgur.com/abc or node.js/v8", "see <link> or node.js/v8"),
@@ -40,6 +55,25 @@ NAMES = Names({"ann_op_1": "OP", "Ben": "user2", "CamelCase": "user3", "x-ray": 
 )
 def test_masking(text, masked):
     assert NAMES.mask(text) == masked
+
+
+def test_a_number_is_not_known_before_its_owner_writes():
+    names = Names({"ann_op_1": "OP", "bob77x": "user2"}, frozenset(["bob77x"]), {"user2": 5})
+    for text in ("u/bob77x", "bob77x", "@BOB77X"):
+        assert [names.mask(text, now) for now in (0, 4, 5, 9)] == ["another user"] * 2 + ["user2"] * 2
+
+
+@pytest.mark.parametrize("text", ["ann\\_op\\_1", "x-ANN_OP_1-y", "_ann_op_1ö", "the GallowBoob's", "(Poem-for-sprog)"])
+def test_the_last_check_finds_a_name_however_it_stands(text):
+    assert known_name(text, telling_names(["ann_op_1", "GallowBoob", "Poem-for-sprog"])) is not None
+    assert known_name("gallowboob bann_op_1 ann_op_12", telling_names(["ann_op_1", "GallowBoob"])) is None
+
+
+@given(st.text(alphabet=st.sampled_from("ab1_-\\é /@"), max_size=40))
+def test_what_is_masked_passes_the_last_check(noise):
+    telling = telling_names(["ab_a1b", "a_b-a1", "bab11", "Ab-Ba-Ab", "ab-ab1"])
+    text = f"{noise}ab_a1b{noise}bab11-{noise}a_b-a1_{noise}"
+    assert known_name(Names({"ab_a1b": "user2"}, telling).mask(text), telling) is None
 
 
 @given(st.text(alphabet=st.sampled_from("ab @/_-.:<>[]()uUrtps\nOP2"), max_size=60))
@@ -75,13 +109,13 @@ def test_the_same_mapping_in_every_block_and_in_the_reference(tmp_path):
     )
     corpus = open_corpus(posts, tmp_path)
     selection = strict.select(corpus, options(), "text")
-    wanted = "user3 and user2 never repaired that stone bridge, ask another user or user4"
+    wanted = "user3 and user2 never repaired that stone bridge, ask another user or another user"
     assert selection.frame["reference"].item() == wanted
     (texts,) = prompts(corpus, selection)
     text = texts["p-conv"]
-    assert "I, OP, wonder about user3's bridge" in text
-    assert "<title>OP asks user3 for the 60th time</title>" in text  # the item's own thread: hal is OP there
-    assert "<parent>user3, see <link></parent>" in text
+    assert "I, OP, wonder about another user's bridge" in text
+    assert "<title>OP asks another user for the 60th time</title>" in text  # hal is OP there; ann has not written yet
+    assert "<parent>another user, see <link></parent>" in text
     assert "<reply>user2 is right 60</reply>" in text
     (signs,) = prompts(corpus, strict.select(corpus, options(), "sign"))
     assert f"<target>{wanted}</target>" in signs["np-nonconv"]
