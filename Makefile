@@ -63,10 +63,10 @@ clean: $(VENV)/.ready ## remove what can be made again; never answers, raw files
 	@$(RUNNER) clean
 
 test: $(VENV)/.ready-test ## the test suite
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-all: $(VENV)/.ready-test ## the test suite with the slow tests
-	@$(BIN)/python -m pytest -n 2 -m 'slow or not slow'
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow'
 
 lint: $(VENV)/.ready-test ## ruff, mypy --strict, the import walls
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

@@ -139,7 +139,7 @@ def test_choices_of_one_prompt_are_rows_of_their_own(place: Place, corpus: Path)
     assert {row["metric"] for row in place.summary()["rows"]} >= {"rouge_l", "rouge_l@best_of_3"}
 
 
-@pytest.mark.parametrize("task", ["3.1", "3.2", "3.3"])
+@pytest.mark.parametrize("task", [pytest.param("3.1", marks=pytest.mark.slow), "3.2", "3.3"])
 def test_the_paper_protocol_runs_and_says_what_it_is(place: Place, corpus: Path, task: str) -> None:
     done = place.call("run", *_asked(corpus, task, 8), "--protocol", "paper")
     assert "known leaks" in done.stdout

@@ -10,7 +10,7 @@ import pytest
 from runner.chain.journal import Point
 from tests.place import Place
 
-SLICE = {Point.INTENDED, Point.JOB_SENT, Point.PART_WRITTEN, Point.SUMMARY_WRITTEN}
+SLICE = {Point.JOB_SENT, Point.PART_WRITTEN, Point.SUMMARY_WRITTEN}
 """Run by ``make test``; the others by ``make test-all``."""
 
 
@@ -37,6 +37,7 @@ def test_killed_there_and_run_again_everything_is_bought_once(place: Place, corp
     assert "Nothing is open" in nothing.stderr
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_it_still_ends_with_each_request_bought_once(place: Place, corpus: Path) -> None:
     command = ["run", *_asked(corpus), "--yes"]
     for point in (Point.FILE_SENT, Point.JOB_SENT, Point.CREATED, Point.FETCHED, Point.COLLECTED):

@@ -13,7 +13,7 @@ HARMLESS = ["late_file_ids", "error_file_empty_id", "u2028", "duplicate_line", "
 """Faults after which every answer is there and was billed once."""
 REPEATED = ["missing_id", "status_zero", "expired_partial", "create_500", "create_lost", "not_found_after_create"]
 """Faults after which some requests have to be sent again; those that were billed are not."""
-SLICE = {"u2028", "truncated_download", "expired_partial", "create_lost"}
+SLICE = {"truncated_download", "expired_partial", "create_lost"}
 
 
 def _faults(names: list[str]) -> list[object]:
