@@ -162,5 +162,14 @@ class _Visit:
                 bought = submit.buy(self.workspace, self.ledger, self.provider, run, 1, self.now, self.say)
             except RunnerError as refusal:
                 problem = refusal.sentence
-        stock.write_responses(self.workspace, self.ledger, run)
-        return standing(self.workspace, self.ledger, run, self.statuses, bought.reason, problem, passes=bought.passes)
+        responses = stock.write_responses(self.workspace, self.ledger, run)
+        return standing(
+            self.workspace,
+            self.ledger,
+            run,
+            self.statuses,
+            bought.reason,
+            problem,
+            passes=bought.passes,
+            responses=responses,
+        )

@@ -62,11 +62,14 @@ def standing(
     problem: str | None = None,
     *,
     passes: bool = False,
+    responses: pl.DataFrame | None = None,
 ) -> Standing:
-    """Where a run stands; asks no provider. What was just learned from one is handed in."""
+    """Where a run stands; asks no provider. What was just learned from one, or read, is handed in."""
     ids = request_ids(Folders(workspace, run.name))
     venue, model = run.asked.venue, run.asked.model
-    final = answers(workspace, ledger, venue, model, ids)["request_id"].n_unique()
+    if responses is None:
+        responses = answers(workspace, ledger, venue, model, ids)
+    final = responses["request_id"].n_unique()
     flying = in_flight(workspace, ledger, venue, model)
     ours = flying.filter(flying.is_in(ids.implode())).n_unique()
     complete = final == ids.len()

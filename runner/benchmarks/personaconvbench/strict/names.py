@@ -90,11 +90,6 @@ def telling_names(authors: Iterable[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def escape_tags(text: str) -> str:
-    """The text with ``<`` of what looks like one of our tags made ``‹``."""
-    return _OUR_TAG.sub("‹", text) if "<" in text else text
-
-
 def holds_link(text: str) -> str | None:
     """The first link in a text, or None."""
     if not _may_hold_link(text):
