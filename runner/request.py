@@ -29,6 +29,7 @@ class Body:
 
     ``max_output_tokens`` is what the answer may take; the build adds the model's reasoning allowance.
     A sampling parameter that is None is not sent. ``n`` asks the provider for n choices of one prompt.
+    ``effort`` is how much a thinking model is to think; None leaves it to the model.
     """
 
     messages: tuple[Message, ...]
@@ -36,6 +37,7 @@ class Body:
     temperature: float | None = 0.0
     top_p: float | None = None
     n: int = 1
+    effort: str | None = None
 
     def to_json(self) -> str:
         """Sorted-key JSON of the fields that say something: what is stored, hashed and sent."""
@@ -96,7 +98,12 @@ FINAL = frozenset({Status.OK, Status.REFUSED, Status.FILTERED, Status.TRUNCATED,
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One choice of one answered request, as a provider's line says it (tokens are counts)."""
+    """One choice of one answered request, as a provider's line says it (tokens are counts).
+
+    ``input_tokens`` are all of the prompt, those read from the provider's cache (``cached_tokens``) and those
+    written to it (``cache_write_tokens``, None where it does not tell) included; ``output_tokens`` include the
+    thinking (``reasoning_tokens``).
+    """
 
     request_id: str
     choice: int
@@ -107,6 +114,7 @@ class Response:
     cached_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
     error_code: str | None = None
     error_message: str | None = None
     model_version: str | None = None
@@ -122,6 +130,7 @@ RESPONSE_SCHEMA: dict[str, pl.DataType] = {
     "cached_tokens": pl.Int64(),
     "output_tokens": pl.Int64(),
     "reasoning_tokens": pl.Int64(),
+    "cache_write_tokens": pl.Int64(),
     "cost_usd": pl.Float64(),
     "error_code": pl.String(),
     "error_message": pl.String(),

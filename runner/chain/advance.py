@@ -139,8 +139,8 @@ class _Visit:
             raise RunnerError(
                 f"Batch {job.batch} of {job.run} was created with another key; set that one to collect it."
             )
-        listing = self.provider.find(job.job, job.intended_at - submit.LOOK_BACK, job.n)
-        if listing.jobs:
+        listing = self.provider.jobs(job.intended_at - submit.LOOK_BACK)
+        if submit.ours(job, listing):
             return
         if job.absent_at is None:
             self.say(f"The provider does not know {job.provider_job} just now; a second look, 60 s later, decides.")

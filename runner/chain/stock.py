@@ -61,7 +61,7 @@ def answers(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: p
     is_final = pl.col("status").is_in(FINAL_WORDS)
     is_exhausted = ~is_final & (pl.col("attempt") >= MAX_ATTEMPTS)
     return (
-        pl.concat(found)
+        pl.concat(found, how="diagonal")  # parts of earlier versions lack later columns
         .filter(is_final | is_exhausted)
         .with_columns(rank=pl.when(pl.col("status") == "ok").then(0).when(is_final).then(1).otherwise(2))
         .sort("request_id", "choice", "rank", "received_at", maintain_order=True)

@@ -21,7 +21,7 @@ from runner.chain.stock import room_usd, to_buy
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
 from runner.packing import FIRST_BATCH, SAFE_SHARE, Items, pack
-from runner.providers.base import JobStatus, Limits, NotCreated, Provider, Unclear, Unreachable
+from runner.providers.base import JobStatus, Limits, Listing, NotCreated, Provider, Unclear, Unreachable
 from runner.reporting.words import usd
 from runner.request import Body, RequestId
 
@@ -270,9 +270,9 @@ def resolve(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, 
     """
     if job.state is State.INTENDED:
         return send(workspace, ledger, provider, job, say)
-    listing = provider.find(job.job, job.intended_at - LOOK_BACK, job.n)
-    if listing.jobs:
-        return _adopt(ledger, job, listing.jobs, say)
+    listing = provider.jobs(job.intended_at - LOOK_BACK)
+    if found := ours(job, listing):
+        return _adopt(ledger, job, found, say)
     if job.account != provider.account:
         raise RunnerError(
             f"Batch {job.batch} of {job.run} was begun with another key (or project), and only its list can tell "
@@ -288,6 +288,15 @@ def resolve(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, 
         return job
     say(f"Batch {job.batch} of {job.run} was not created (two complete listings); creating it now.")
     return send(workspace, ledger, provider, ledger.move(job, State.INTENDED, absent_at=None), say)
+
+
+def ours(job: Job, listing: Listing) -> list[JobStatus]:
+    """The jobs of a list that are this one, by our tag or by the input file that we had uploaded."""
+    return [
+        status
+        for status in listing.jobs
+        if status.tag == job.job or (job.file_id is not None and status.file_id == job.file_id)
+    ]
 
 
 def _adopt(ledger: Ledger, job: Job, found: Iterable[JobStatus], say: Say) -> Job:

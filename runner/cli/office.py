@@ -77,7 +77,7 @@ class Office:
         key = (provider, venue)
         if key not in self.providers:
             if venue == EMULATOR:
-                url = f"{self._emulator()}/{provider}/v1"
+                url = f"{self._emulator()}/{provider}"
                 self.providers[key] = providers.connect(provider, self.env, base_url=url, venue=EMULATOR)
             else:
                 here = providers.venue_of(provider, self.env)

@@ -1,14 +1,21 @@
-"""Who answers. One file per provider: it offers ``venue_of(env)`` and ``connect(env, base_url, venue)``."""
+"""Who answers. A module here that offers ``NAMES`` is one or more providers; it has ``venue_of`` and ``connect``.
+
+``venue_of(env, name)``                       who will really answer under this environment
+``connect(env, base_url, venue, name)``       that provider, ready to be asked
+``dialect(model, body)``                      the endpoint and version of the API by which such a request goes
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from runner.errors import RunnerError
+from runner.request import Body
 
 if TYPE_CHECKING:
     from runner.providers.base import Provider
@@ -16,7 +23,7 @@ if TYPE_CHECKING:
 
 def venue_of(provider: str, env: Mapping[str, str]) -> str:
     """Who will really answer under this environment; asks nobody and needs no key."""
-    return cast(str, _module(provider).venue_of(env))
+    return cast(str, _module(provider).venue_of(env, provider))
 
 
 def connect(
@@ -24,17 +31,25 @@ def connect(
 ) -> Provider:
     """The provider, ready to be asked; no network call is made.
 
-    ``base_url`` and ``venue`` come from the command line for the emulator, which needs no key. Raises
-    RunnerError when the key is missing or the environment makes no sense.
+    ``base_url`` (the emulator's root for this provider, without a version) and ``venue`` come from the command
+    line for the emulator, which needs no key. Raises RunnerError when the key is missing or the environment
+    makes no sense.
     """
-    return cast("Provider", _module(provider).connect(env, base_url, venue))
+    return cast("Provider", _module(provider).connect(env, base_url, venue, provider))
+
+
+def dialect(provider: str, model: str, body: Body) -> str:
+    """The endpoint and version of the API by which such a request goes; run.json keeps it."""
+    return cast(str, _module(provider).dialect(model, body))
+
+
+@cache
+def _modules() -> dict[str, ModuleType]:
+    modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
+    return {name: module for module in modules for name in getattr(module, "NAMES", ())}
 
 
 def _module(provider: str) -> ModuleType:
-    known = [found.name for found in iter_modules(__path__)]
-    if provider in known:
-        module = import_module(f"{__name__}.{provider}")
-        if hasattr(module, "connect"):
-            return module
-    speaking = [name for name in known if hasattr(import_module(f"{__name__}.{name}"), "connect")]
-    raise RunnerError(f"There is no provider {provider!r}: the known ones are {', '.join(speaking)}.")
+    if provider not in _modules():
+        raise RunnerError(f"There is no provider {provider!r}: the known ones are {', '.join(sorted(_modules()))}.")
+    return _modules()[provider]

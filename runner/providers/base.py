@@ -18,10 +18,11 @@ from runner.request import Body, RequestId, Response
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one batch and one model's queue may hold; None where the provider sets none.
+    """What one batch, one model's queue and the account may hold; None where the provider sets none.
 
     ``max_bytes`` is of the file as encoded. ``queue_tokens`` bounds the input tokens of all open jobs of the
-    model together (OpenAI's enqueued prompt tokens).
+    model together (OpenAI's enqueued prompt tokens); ``queue_requests`` the requests of all open jobs of the
+    account (Anthropic); ``max_jobs`` the open jobs of the account (Gemini's concurrent batches).
     """
 
     max_requests: int
@@ -29,6 +30,8 @@ class Limits:
     queue_tokens: int | None
     window_tokens: int
     max_line_bytes: int | None = None
+    queue_requests: int | None = None
+    max_jobs: int | None = None
 
 
 class JobState(StrEnum):
@@ -50,15 +53,18 @@ class JobState(StrEnum):
 class JobStatus:
     """A job as the provider tells it. ``at`` is the reply's Date: the only clock for windows and deadlines.
 
+    ``tag`` and ``file_id`` (of the uploaded input) say whose job it is, where the venue keeps them.
     ``error`` is the provider's own sentence for a job-level failure, ``error_code`` its code;
     ``learned_queue_tokens`` the true queue limit where such a failure names it. Counts are None where the
-    provider does not tell them while running.
+    provider does not tell them while running; ``total`` is every request of the job. ``is_cancelling`` when a
+    running job was asked to stop.
     """
 
     provider_job: str
     state: JobState
     at: datetime
     tag: str | None = None
+    file_id: str | None = None
     created_at: datetime | None = None
     total: int | None = None
     done: int | None = None
@@ -67,24 +73,49 @@ class JobStatus:
     error: str | None = None
     learned_queue_tokens: int | None = None
     retain_until: datetime | None = None
+    is_cancelling: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One complete reading of the provider's list of jobs: those that carry the tag, and the reply's Date."""
+    """One complete reading of the account's list of jobs, back to a moment, and the last reply's Date."""
 
     jobs: tuple[JobStatus, ...]
     at: datetime
 
 
-class NotCreated(Exception):
-    """The provider said no (a 4xx on create): no job exists. ``code`` and ``sentence`` are its words."""
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A file that the account keeps at the venue; ``bytes`` and ``created_at`` are None where it does not say."""
 
-    def __init__(self, sentence: str, *, code: str | None = None, retry_later: bool = False) -> None:
+    file_id: str
+    name: str
+    bytes: int | None
+    created_at: datetime | None
+
+
+class NotCreated(Exception):
+    """The provider said no (a 4xx on create): no job exists. ``code`` and ``sentence`` are its words.
+
+    ``retry_later`` when the same create may work later; ``is_full`` when that is because the queue, the number
+    of jobs or the rate is used up, and ``learned_queue_tokens`` the limit where the sentence names it.
+    """
+
+    def __init__(
+        self,
+        sentence: str,
+        *,
+        code: str | None = None,
+        retry_later: bool = False,
+        is_full: bool = False,
+        learned_queue_tokens: int | None = None,
+    ) -> None:
         super().__init__(sentence)
         self.sentence = sentence
         self.code = code
         self.retry_later = retry_later
+        self.is_full = is_full
+        self.learned_queue_tokens = learned_queue_tokens
 
 
 class Unclear(Exception):
@@ -124,6 +155,14 @@ class Provider(Protocol):
         """A hash of venue and key: tells accounts apart without holding the key."""
         ...
 
+    @property
+    def names_jobs(self) -> bool:
+        """Whether a job of the list can be told to be ours, by its tag or its input file.
+
+        Where not (Anthropic), time and count make a candidate, and the ids of its results decide.
+        """
+        ...
+
     def encode(self, request_id: RequestId, model: str, body: Body) -> bytes:
         """One line of the batch file, without its newline."""
         ...
@@ -147,8 +186,12 @@ class Provider(Protocol):
         """
         ...
 
-    def find(self, tag: str, since: datetime, n: int) -> Listing:
-        """Page through the whole list back to ``since`` for jobs that carry the tag (n requests)."""
+    def jobs(self, since: datetime) -> Listing:
+        """Page through the whole list of jobs back to ``since``. Raises Unreachable."""
+        ...
+
+    def files(self) -> Sequence[KeptFile]:
+        """Every batch file that the account keeps here, ours or not; empty for a venue without. Raises Unreachable."""
         ...
 
     def status(self, provider_job: str) -> JobStatus:

@@ -6,29 +6,27 @@ JSON: the SDK does not validate what it parses, hides the Date header, and raise
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
-from urllib.parse import SplitResult, urlsplit
+from typing import TYPE_CHECKING, Any
 
 import orjson
-import zstandard
 
-from runner.errors import RunnerError
-from runner.providers.base import Gone, JobStatus, Limits, Listing, NotCreated, Unclear, Unreachable
-from runner.providers.loose import as_count, as_object, as_text, clock, shorten
-from runner.providers.openai_jobs import TAG, read_job
+from runner.providers.account import account_of, hidden, host_of, is_at_home, read_key, read_tier, read_url
+from runner.providers.base import Gone, JobStatus, KeptFile, Limits, Listing, NotCreated, Unclear, Unreachable
+from runner.providers.loose import as_count, as_moment, as_object, as_text, clock, shorten
+from runner.providers.openai_jobs import TAG, queue_limit, read_job
 from runner.providers.openai_lines import ENDPOINT, decode_line, encode_line, model_card
+from runner.providers.saving import Writer, result_path, saving
 from runner.request import Body, RequestId, Response
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
+NAMES = ("openai",)
 HOME = "https://api.openai.com/v1"
 
 MAX_REQUESTS = 50_000
@@ -44,37 +42,39 @@ NEVER_BY_WAITING = "insufficient_quota"
 NOT_YET = re.compile(r"cannot find file|no such file|not ready|file.*(not found|being processed)", re.I)
 CHUNK = 1 << 16
 
+BATCH_PURPOSES = frozenset({"batch", "batch_output"})
 
-def venue_of(env: Mapping[str, str]) -> str:
+
+def venue_of(env: Mapping[str, str], name: str = "openai") -> str:
     """``openai``, or the host[:port] of OPENAI_BASE_URL in lower case."""
-    return _host(_parsed(env.get("OPENAI_BASE_URL") or HOME))
+    return _venue(env.get("OPENAI_BASE_URL") or HOME)
 
 
-def connect(env: Mapping[str, str], base_url: str | None = None, venue: str | None = None) -> OpenAIProvider:
+def connect(
+    env: Mapping[str, str], base_url: str | None = None, venue: str | None = None, name: str = "openai"
+) -> OpenAIProvider:
     """With a base URL given (the emulator) no key is needed; else the environment says all.
 
     OPENAI_TIER is the account's usage tier, 1 to 5. The default is 1: its queue limits hold for everybody. A
     custom host has none unless the tier is given.
     """
     custom = not base_url and venue_of(env) != "openai"
-    key = "emulator" if base_url else env.get("OPENAI_API_KEY", "").strip()
-    if not key:
-        raise RunnerError(
-            "OPENAI_API_KEY is not set: export your key, or rehearse the run without one by EMULATE=1.",
-            code="no_key",
-        )
-    if not (key.isascii() and key.isprintable() and " " not in key):
-        raise RunnerError("OPENAI_API_KEY holds characters that no key has: copy it again.", code="bad_key")
-    tier = env.get("OPENAI_TIER") or (None if custom else "1")
-    if tier not in (None, "1", "2", "3", "4", "5"):
-        raise RunnerError(f"OPENAI_TIER is {tier!r}, but usage tiers are 1 to 5.")
-    url = base_url or env.get("OPENAI_BASE_URL") or HOME
+    key = "emulator" if base_url else read_key(env, "OPENAI_API_KEY")
+    tier = read_tier(env, "OPENAI_TIER", "12345", None if custom else "1")
+    url = f"{base_url}/v1" if base_url else env.get("OPENAI_BASE_URL") or HOME
     project = "|".join(env.get(name, "") for name in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID"))
-    return OpenAIProvider(url, key, venue or _host(_parsed(url)), int(tier) if tier else None, project=project)
+    return OpenAIProvider(url, key, venue or _venue(url), int(tier) if tier else None, project=project)
+
+
+def dialect(model: str, body: Body) -> str:
+    """The endpoint."""
+    return ENDPOINT
 
 
 class OpenAIProvider:
     """One account at one venue. Only calls that cost nothing are retried, by the SDK; ``create`` never is."""
+
+    names_jobs = True
 
     def __init__(
         self,
@@ -91,14 +91,13 @@ class OpenAIProvider:
         """
         from openai import DefaultHttpxClient, OpenAI, Timeout
 
-        url = _parsed(base_url)
+        url = read_url(base_url, "OPENAI_BASE_URL")
         self.venue = venue
-        self.account = hashlib.sha256(f"{venue}\x1f{api_key}\x1f{project}".encode()).hexdigest()[:16]
+        self.account = account_of(venue, api_key, project)
         self._tier = tier
         self._secrets = [secret for secret in (api_key, url.password) if secret]
         # A proxy from the environment cannot reach this machine's own emulator.
-        at_home = url.hostname in ("127.0.0.1", "::1", "localhost")
-        http = DefaultHttpxClient(trust_env=False) if at_home else None
+        http = DefaultHttpxClient(trust_env=False) if is_at_home(url) else None
         self._client: OpenAI = OpenAI(
             base_url=base_url,
             api_key=api_key,
@@ -151,31 +150,33 @@ class OpenAIProvider:
         except openai.APIStatusError as error:
             if not 400 <= error.status_code < 500 or error.status_code in MAYBE_CREATED:
                 raise Unclear(self._said(error)) from None
-            raise NotCreated(self._said(error), code=self._hidden(error.code), retry_later=_may_pass(error)) from None
+            raise NotCreated(
+                self._said(error),
+                code=self._hidden(error.code),
+                retry_later=_may_pass(error),
+                is_full=_may_pass(error) and error.status_code == 429,
+                learned_queue_tokens=queue_limit(error.message),
+            ) from None
         except Exception as error:  # an unreadable 200 included: a job may exist
             raise Unclear(self._said(error)) from None
 
-    def find(self, tag: str, since: datetime, n: int) -> Listing:
-        """Newest first, to the end of the list or to a page that is wholly older than ``since``."""
-        after: dict[str, Any] = {}
-        seen: dict[str, JobStatus] = {}
-        while True:
-            with self._asking():
-                reply = self._client.batches.with_raw_response.list(limit=100, **after)
-                page = as_object(orjson.loads(reply.content))
-                if not isinstance(page.get("data"), list):
-                    raise ValueError("a list without data")
-                at = clock(reply.headers.get("date"))
-                jobs = [read_job(as_object(entry), at) for entry in page["data"]]
-            new = {job.provider_job: job for job in jobs if job.provider_job not in seen}
-            if jobs and not new:
-                raise Unreachable(f"The list of jobs at {self.venue} does not advance from page to page.")
-            seen |= new
+    def jobs(self, since: datetime) -> Listing:
+        """To the end of the list or to a page that is wholly older than ``since``."""
+        found: list[JobStatus] = []
+        at = None
+        for entries, at in self._pages(self._client.batches.with_raw_response.list, limit=100):
+            page = [read_job(entry, at) for entry in entries]
+            found += page
             # The order is not promised: one old job proves nothing, a whole page of them does.
-            is_past = all(job.created_at is not None and job.created_at < since for job in jobs)
-            if not jobs or page.get("has_more") is False or is_past:
-                return Listing(tuple(job for job in seen.values() if job.tag == tag), at)
-            after = {"after": jobs[-1].provider_job}
+            if all(job.created_at is not None and job.created_at < since for job in page):
+                break
+        assert at is not None
+        return Listing(tuple(found), at)
+
+    def files(self) -> Sequence[KeptFile]:
+        """Inputs and results of batches, ours or not."""
+        pages = self._pages(self._client.files.with_raw_response.list, limit=1000)
+        return tuple(_kept(entry) for page, _ in pages for entry in page if entry.get("purpose") in BATCH_PURPOSES)
 
     def status(self, provider_job: str) -> JobStatus:
         """One reading of the job, with the reply's clock."""
@@ -184,13 +185,12 @@ class OpenAIProvider:
     def fetch(self, provider_job: str, folder: Path) -> list[Path]:
         """Write ``<job>.output.jsonl.zst`` and ``<job>.errors.jsonl.zst``, those that there are."""
         job, batch = self._retrieve(provider_job)
-        stem = re.sub(r"[^\w.-]", "_", provider_job)
         paths = []
         for kind, key in (("output", "output_file_id"), ("errors", "error_file_id")):
             file_id = as_text(batch.get(key))
             if not file_id:  # null, or "" at some servers
                 continue
-            path = folder / f"{stem}.{kind}.jsonl.zst"
+            path = result_path(folder, provider_job, kind)
             try:
                 self._download(file_id, path)
             except Gone:
@@ -225,31 +225,35 @@ class OpenAIProvider:
             batch = as_object(orjson.loads(reply.content))
             return read_job(batch, clock(reply.headers.get("date"))), batch
 
-    def _download(self, file_id: str, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with partial.open("wb") as file:
-                with self._asking(on_404=Gone):
-                    self._stream(file_id, file)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-        finally:
-            partial.unlink(missing_ok=True)
+    def _pages(self, ask: Callable[..., Any], limit: int) -> Iterator[tuple[list[dict[str, Any]], datetime]]:
+        """The entries of a list, page by page, each with its reply's Date; nothing twice."""
+        after: dict[str, Any] = {}
+        seen: set[str] = set()
+        while True:
+            with self._asking():
+                reply = ask(limit=limit, **after)
+                page = as_object(orjson.loads(reply.content))
+                if not isinstance(page.get("data"), list):
+                    raise ValueError("a list without data")
+                at = clock(reply.headers.get("date"))
+                entries = {_id_of(entry): entry for entry in map(as_object, page["data"])}
+            new = entries.keys() - seen
+            if entries and not new:
+                raise Unreachable(f"A list at {self.venue} does not advance from page to page.")
+            seen |= new
+            yield [entry for name, entry in entries.items() if name in new], at
+            if not entries or page.get("has_more") is False:
+                return
+            after = {"after": list(entries)[-1]}
 
-    def _stream(self, file_id: str, file: BinaryIO) -> None:
+    def _download(self, file_id: str, path: Path) -> None:
+        with saving(path) as writer, self._asking(on_404=Gone):
+            self._stream(file_id, writer)
+
+    def _stream(self, file_id: str, writer: Writer) -> None:
         card = as_object(orjson.loads(self._client.files.with_raw_response.retrieve(file_id).content))
         length = 0
-        with (
-            self._client.files.with_streaming_response.content(file_id) as reply,
-            zstandard.ZstdCompressor(write_checksum=True).stream_writer(file, closefd=False) as writer,
-        ):
+        with self._client.files.with_streaming_response.content(file_id) as reply:
             for chunk in reply.iter_bytes(CHUNK):
                 length += len(chunk)
                 writer.write(chunk)
@@ -290,10 +294,12 @@ class OpenAIProvider:
         return shorten(self._hidden(sentence)) or ""
 
     def _hidden(self, words: str | None) -> str | None:
-        """What a server said, also if it repeats the key."""
-        for secret in self._secrets:
-            words = words and words.replace(secret, "***")
-        return words
+        return hidden(words, self._secrets)
+
+
+def _venue(url: str) -> str:
+    host = host_of(read_url(url, "OPENAI_BASE_URL"))
+    return "openai" if host == "api.openai.com" else host
 
 
 def _may_pass(error: Any) -> bool:
@@ -303,29 +309,17 @@ def _may_pass(error: Any) -> bool:
     return error.status_code == 404 or bool(NOT_YET.search(error.message))
 
 
-def _id(content: bytes) -> str:
-    found = as_text(as_object(orjson.loads(content)).get("id"))
+def _id_of(entry: dict[str, Any]) -> str:
+    found = as_text(entry.get("id"))
     if not found:
         raise ValueError("a reply without an id")
     return found
 
 
-def _parsed(base_url: str) -> SplitResult:
-    try:
-        url = urlsplit(base_url)
-        if url.scheme in ("http", "https") and url.hostname and url.port != 0:
-            return url
-    except ValueError:
-        pass
-    # Not shown: it may hold a password.
-    raise RunnerError("OPENAI_BASE_URL is not a URL such as http://localhost:8000/v1: correct or unset it.")
+def _id(content: bytes) -> str:
+    return _id_of(as_object(orjson.loads(content)))
 
 
-def _host(url: SplitResult) -> str:
-    host = (url.hostname or "").lower()
-    if host == "api.openai.com":
-        return "openai"
-    usual = {"http": 80, "https": 443}[url.scheme]
-    if url.port in (None, usual):
-        return host if "." in host else f"{host}:{usual}"  # a bare host name is never one of our own words
-    return f"{host}:{url.port}"
+def _kept(entry: dict[str, Any]) -> KeptFile:
+    name = as_text(entry.get("filename")) or ""
+    return KeptFile(_id_of(entry), name, as_count(entry.get("bytes")), as_moment(entry.get("created_at")))

@@ -44,21 +44,28 @@ def read_job(batch: dict[str, Any], at: datetime) -> JobStatus:
         state = JobState.RUNNING
     counts = as_object(batch.get("request_counts"))
     code, sentence = _errors(batch)
-    limit = QUEUE_LIMIT.search(sentence or "")
     return JobStatus(
         provider_job=provider_job,
         state=state,
         at=at,
         tag=as_text(as_object(batch.get("metadata")).get(TAG)),
+        file_id=as_text(batch.get("input_file_id")),
         created_at=created_at,
         total=as_count(counts.get("total")),
         done=as_count(counts.get("completed")),
         failed=as_count(counts.get("failed")),
         error_code=code,
         error=shorten(sentence),
-        learned_queue_tokens=as_count(int(limit[1].replace(",", ""))) if limit else None,
+        learned_queue_tokens=queue_limit(sentence),
         retain_until=ended_at + RETENTION if ended_at else None,
+        is_cancelling=status == "cancelling",
     )
+
+
+def queue_limit(sentence: str | None) -> int | None:
+    """The limit in enqueued tokens that a refusal names."""
+    found = QUEUE_LIMIT.search(sentence or "")
+    return as_count(int(found[1].replace(",", ""))) if found else None
 
 
 def _lacks_files(batch: dict[str, Any], state: JobState) -> bool:

@@ -49,10 +49,10 @@ def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(key):
 
 def test_the_emulator_needs_no_key_and_is_its_own_venue():
     env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "https://elsewhere.example/v1"}
-    rehearsal = connect("openai", {}, base_url="http://127.0.0.1:9/v1", venue="emulator")
+    rehearsal = connect("openai", {}, base_url="http://127.0.0.1:9", venue="emulator")
     assert rehearsal.venue == "emulator"
-    assert rehearsal.account == connect("openai", env, base_url="http://127.0.0.1:9/v1", venue="emulator").account
-    assert connect("openai", env, base_url="http://127.0.0.1:9/v1").venue == "127.0.0.1:9"
+    assert rehearsal.account == connect("openai", env, base_url="http://127.0.0.1:9", venue="emulator").account
+    assert connect("openai", env, base_url="http://127.0.0.1:9").venue == "127.0.0.1:9"
 
 
 def test_accounts_are_told_apart_by_key_and_venue_without_showing_the_key():

@@ -96,7 +96,7 @@ def test_a_create_that_may_have_worked_is_unclear_and_sent_once(stub, provider, 
         provider.create(MODEL, "file-x", "tag-1")
     assert "hush" not in shown(caught.value)
     assert stub.count("create") == 1
-    listing = provider.find("tag-1", LONG_AGO, 1)
+    listing = provider.jobs(LONG_AGO)
     assert len(listing.jobs) == (fault.endswith(" after") or fault == "garbage")
 
 
@@ -129,16 +129,16 @@ def test_no_connection_is_unclear():
         OpenAIProvider(base_url, KEY, "openai").create(MODEL, "file-x", "t")
 
 
-def test_find_reads_the_whole_list(stub, provider):
+def test_the_whole_list_is_read(stub, provider):
     for number in range(250):
         stub.add_batch(metadata={"persona_runner": f"tag-{number // 2}"})
-    listing = provider.find("tag-0", LONG_AGO, 1)
-    assert {job.provider_job for job in listing.jobs} == {"batch_000000", "batch_000001"}
-    assert all(job.tag == "tag-0" for job in listing.jobs)
+    listing = provider.jobs(LONG_AGO)
+    assert len({job.provider_job for job in listing.jobs}) == len(listing.jobs) == 250
+    assert {job.provider_job for job in listing.jobs if job.tag == "tag-0"} == {"batch_000000", "batch_000001"}
     assert stub.count("list") == 3
 
 
-def test_find_stops_only_after_a_page_that_is_wholly_too_old(stub, provider):
+def test_the_list_ends_only_after_a_page_that_is_wholly_too_old(stub, provider):
     def made(hours, tag):
         stub.add_batch(created_at=int((NOON - timedelta(hours=hours)).timestamp()), metadata=tag)
 
@@ -150,15 +150,15 @@ def test_find_stops_only_after_a_page_that_is_wholly_too_old(stub, provider):
     made(0, {"persona_runner": "t"})  # at the end of the first page, after 99 old ones
     for _ in range(99):
         made(9, None)
-    listing = provider.find("t", NOON - timedelta(hours=1), 1)
-    assert [job.provider_job for job in listing.jobs] == ["batch_000200"]
+    listing = provider.jobs(NOON - timedelta(hours=1))
+    assert [job.provider_job for job in listing.jobs if job.tag == "t"] == ["batch_000200"]
     assert stub.count("list") == 2
 
 
 def test_the_clock_is_the_date_of_the_last_reply(stub, provider):
     stub.now = NOON
     stub.add_batch(metadata={"persona_runner": "t"})
-    assert provider.find("t", LONG_AGO, 1).at == NOON
+    assert provider.jobs(LONG_AGO).at == NOON
     assert provider.status("batch_000000").at == NOON
     stub.now = NOON + timedelta(hours=3)
     assert provider.status("batch_000000").at == stub.now
@@ -170,7 +170,7 @@ def test_half_a_list_is_no_list(stub, provider, faults):
         stub.add_batch()
     stub.faults["list"] = faults
     with pytest.raises(Unreachable):
-        provider.find("t", LONG_AGO, 1)
+        provider.jobs(LONG_AGO)
 
 
 def test_a_list_that_does_not_advance_is_no_list(stub, provider):
@@ -178,7 +178,7 @@ def test_a_list_that_does_not_advance_is_no_list(stub, provider):
         stub.add_batch()
     stub.list = lambda query: {"object": "list", "data": list(stub.batches.values()), "has_more": True}
     with pytest.raises(Unreachable):
-        provider.find("t", LONG_AGO, 1)
+        provider.jobs(LONG_AGO)
 
 
 @pytest.mark.parametrize("faults", [["429"] * 3, ["500"] * 3, ["garbage"], ["no date"], ["401"], ["drop"] * 3])
@@ -227,7 +227,7 @@ def test_the_key_is_in_no_error(stub, provider, tmp_path, fault):
     for ask in (
         lambda: provider.upload(path, "t"),
         lambda: provider.create(MODEL, "file-x", "t"),
-        lambda: provider.find("t", LONG_AGO, 1),
+        lambda: provider.jobs(LONG_AGO),
         lambda: provider.status("batch_000000"),
     ):
         with pytest.raises((NotCreated, Unclear, Unreachable)) as caught:
