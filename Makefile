@@ -7,7 +7,8 @@ BIN := $(VENV)/bin
 RUNNER := $(BIN)/persona-runner
 export TIKTOKEN_CACHE_DIR ?= $(CURDIR)/.venv/tiktoken
 
-KNOWN := MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES BUDGET WAIT POLL YES EMULATE PYTHON VENV \
+KNOWN := MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES EFFORT BUDGET WAIT POLL YES EMULATE AS_OF TIER \
+         DEADLINE KEEP_FILES PROVIDER PYTHON VENV \
          TIKTOKEN_CACHE_DIR TORCH_INDEX SHELL MAKEFLAGS
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command line,$(origin $(v))),$(v)))
 $(foreach v,$(filter-out $(KNOWN),$(GIVEN)),$(error There is no variable $(v); those there are: $(KNOWN)))
@@ -15,19 +16,22 @@ $(foreach v,$(filter-out $(KNOWN),$(GIVEN)),$(error There is no variable $(v); t
 pick = $(if $($(1)),--$(2) '$($(1))')
 flag = $(if $(filter-out 0 no,$($(1))),--$(2))
 WHICH := $(call pick,RUN,run) $(call pick,MODEL,model) $(call pick,TASK,task) $(call pick,PROTOCOL,protocol) \
-         $(call flag,EMULATE,emulate)
+         $(call flag,EMULATE,emulate) $(call pick,AS_OF,as-of)
 ASKED := $(WHICH) $(call pick,SETTING,setting) $(call pick,DATA,data) $(call pick,LIMIT,limit) $(call pick,SEED,seed) \
-         $(call pick,SAMPLES,samples)
+         $(call pick,SAMPLES,samples) $(call pick,EFFORT,effort)
+LOOKS := $(call pick,TIER,tier) $(call pick,DEADLINE,deadline) $(call flag,KEEP_FILES,keep-files)
 SPEND := $(call pick,BUDGET,budget) $(call flag,YES,yes)
 WAITS := $(call flag,WAIT,wait) $(call pick,POLL,poll)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo data build estimate submit collect run score report status clean test test-all lint bench setup
+.PHONY: help demo data build estimate submit collect run score report status cancel orphans models clean test test-all \
+        faults lint bench setup
 
 help: ## this list
 	@echo "usage: make TARGET [VARIABLE=value …]"; echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
-	@echo; echo "variables: MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES BUDGET WAIT POLL YES EMULATE (README.md)"
+	@echo; echo "variables: MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES EFFORT BUDGET WAIT POLL YES EMULATE"
+	@echo "           AS_OF TIER DEADLINE KEEP_FILES PROVIDER (README.md)"
 
 demo: $(VENV)/.ready ## the whole chain on the embedded emulator: no key, no money, about a minute
 	@$(RUNNER) demo
@@ -42,13 +46,13 @@ estimate: $(VENV)/.ready ## counts, tokens and cost, before any money moves
 	@$(RUNNER) estimate $(ASKED)
 
 submit: $(VENV)/.ready ## build if needed, show the cost, ask, and send
-	@$(RUNNER) submit $(ASKED) $(SPEND)
+	@$(RUNNER) submit $(ASKED) $(SPEND) $(LOOKS)
 
 collect: $(VENV)/.ready ## collect what is finished, submit what became possible (WAIT=1 keeps at it)
-	@$(RUNNER) collect $(WHICH) $(WAITS)
+	@$(RUNNER) collect $(WHICH) $(WAITS) $(LOOKS)
 
 run: $(VENV)/.ready ## all of it: build, estimate, submit, collect, score, report
-	@$(RUNNER) run $(ASKED) $(SPEND) $(WAITS)
+	@$(RUNNER) run $(ASKED) $(SPEND) $(WAITS) $(LOOKS)
 
 score: $(VENV)/.ready ## result table of a run (the latest by default); free, repeatable
 	@$(RUNNER) score $(WHICH)
@@ -59,6 +63,15 @@ report: $(VENV)/.ready ## report.md and report.html of a run
 status: $(VENV)/.ready ## where runs stand and what happens next
 	@$(RUNNER) status $(WHICH)
 
+cancel: $(VENV)/.ready ## cancel a run at the provider and keep what it has answered (WAIT=1 waits for its end)
+	@$(RUNNER) cancel $(WHICH) $(WAITS)
+
+orphans: $(VENV)/.ready ## jobs and files at the provider that no ledger row knows; changes nothing
+	@$(RUNNER) orphans $(call pick,PROVIDER,provider) $(call flag,EMULATE,emulate)
+
+models: $(VENV)/.ready ## the models that are known (of PROVIDER): windows, prices, retirements
+	@$(RUNNER) models $(PROVIDER)
+
 clean: $(VENV)/.ready ## remove what can be made again; never answers, raw files or the ledger
 	@$(RUNNER) clean
 
@@ -67,6 +80,9 @@ test: $(VENV)/.ready-test ## the test suite
 
 test-all: $(VENV)/.ready-test ## the test suite with the slow tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow'
+
+faults: $(VENV)/.ready-test ## the crash and fault matrix of every provider, as a table (many minutes)
+	@$(BIN)/python -m tests.faults.matrix
 
 lint: $(VENV)/.ready-test ## ruff, mypy --strict, the import walls
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

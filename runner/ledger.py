@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -70,13 +70,15 @@ class Job:
 class Approval:
     """The user's yes to a run: all that it may ever cost. ``bound_usd`` is None when no price is known.
 
-    ``budget_usd`` caps what all runs of the scope may have cost when this one buys more.
+    ``budget_usd`` caps what all runs of the scope may have cost when this one buys more. ``is_withdrawn`` when
+    the user has cancelled the run: nothing of it is sent any more until the next yes.
     """
 
     run: str
     bound_usd: float | None
     at: datetime
     budget_usd: float | None = None
+    is_withdrawn: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,10 +110,13 @@ create table if not exists jobs (
     unique (run, stage, batch)
 );
 create index if not exists jobs_by_model on jobs (venue, model, state);
-create table if not exists approvals (run text not null, bound_usd real, at text not null, budget_usd real);
+create table if not exists approvals (
+    run text not null, bound_usd real, at text not null, budget_usd real, is_withdrawn integer not null default 0
+);
 create table if not exists learned (
     venue text not null, model text not null, kind text not null, value integer not null, at text not null
 );
+create table if not exists refuted (job text not null, provider_job text not null);
 """
 
 
@@ -125,6 +130,9 @@ class Ledger:
         self._db.execute("pragma journal_mode = wal")
         self._db.execute("pragma synchronous = full")
         self._db.executescript(_SCHEMA)
+        known = {row["name"] for row in self._db.execute("pragma table_info(approvals)")}
+        if "is_withdrawn" not in known:  # a ledger of an earlier version
+            self._db.execute("alter table approvals add column is_withdrawn integer not null default 0")
 
     def close(self) -> None:
         """Close the file."""
@@ -187,18 +195,36 @@ class Ledger:
 
     def approve(self, run: str, bound_usd: float | None, at: datetime, budget_usd: float | None = None) -> None:
         """Keep the user's yes, with all that the run may ever cost."""
+        self._decide(Approval(run, bound_usd, at, budget_usd))
+
+    def withdraw(self, run: str, at: datetime) -> None:
+        """Take the yes back: nothing of the run is sent any more until the next one."""
+        before = self.approval(run)
+        if before is not None and not before.is_withdrawn:
+            self._decide(replace(before, at=at, is_withdrawn=True))
+
+    def _decide(self, approval: Approval) -> None:
+        values = [_to_sql(value) for value in asdict(approval).values()]
         with self._transaction():
-            self._db.execute("insert into approvals values (?, ?, ?, ?)", [run, bound_usd, _to_sql(at), budget_usd])
+            self._db.execute(
+                "insert into approvals (run, bound_usd, at, budget_usd, is_withdrawn) values (?, ?, ?, ?, ?)", values
+            )
 
     def approval(self, run: str) -> Approval | None:
-        """The latest yes to this run, if there is one."""
+        """The user's latest word on this run, a withdrawal included; None when it was never approved."""
         row = self._db.execute("select * from approvals where run = ? order by rowid desc limit 1", [run]).fetchone()
         if row is None:
             return None
-        return Approval(row["run"], row["bound_usd"], datetime.fromisoformat(row["at"]), row["budget_usd"])
+        at = datetime.fromisoformat(row["at"])
+        return Approval(row["run"], row["bound_usd"], at, row["budget_usd"], bool(row["is_withdrawn"]))
+
+    def is_withdrawn(self, run: str) -> bool:
+        """Whether the user's latest word on this run is that it be cancelled."""
+        approval = self.approval(run)
+        return approval is not None and approval.is_withdrawn
 
     def approved_runs(self) -> list[str]:
-        """Runs that were ever approved, oldest first."""
+        """Runs that were ever approved (some may be withdrawn since), oldest first."""
         rows = self._db.execute("select run from approvals group by run order by min(rowid)")
         return [row["run"] for row in rows]
 
@@ -218,20 +244,25 @@ class Ledger:
         with self._transaction():
             self._db.execute("insert into learned values (?, ?, ?, ?, ?)", [venue, model, kind, value, _to_sql(at)])
 
-    def learned_at(self, venue: str, model: str, kind: str) -> datetime | None:
-        """When a limit of this kind was last told."""
+    def learned(self, venue: str, model: str, kind: str, since: datetime) -> tuple[int, datetime] | None:
+        """The latest value of a limit that was told after ``since``, and when."""
         row = self._db.execute(
-            "select max(at) as at from learned where venue = ? and model = ? and kind = ?", [venue, model, kind]
-        ).fetchone()
-        return datetime.fromisoformat(row["at"]) if row["at"] else None
-
-    def learned(self, venue: str, model: str, kind: str) -> int | None:
-        """The latest value of a learned limit."""
-        row = self._db.execute(
-            "select value from learned where venue = ? and model = ? and kind = ? order by rowid desc limit 1",
+            "select value, at from learned where venue = ? and model = ? and kind = ? order by rowid desc limit 1",
             [venue, model, kind],
         ).fetchone()
-        return None if row is None else int(row["value"])
+        if row is None or (at := datetime.fromisoformat(row["at"])) < since:
+            return None
+        return int(row["value"]), at
+
+    def refute(self, job: Job, provider_job: str) -> None:
+        """Keep that a job of the provider, which might have been this one, answered other requests."""
+        with self._transaction():
+            self._db.execute("insert into refuted values (?, ?)", [job.job, provider_job])
+
+    def refuted(self, job: Job) -> frozenset[str]:
+        """The provider's jobs that are surely not this one."""
+        rows = self._db.execute("select provider_job from refuted where job = ?", [job.job])
+        return frozenset(row["provider_job"] for row in rows)
 
 
 def _to_sql(value: object) -> object:

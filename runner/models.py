@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
@@ -13,154 +14,232 @@ from typing import Any
 
 from runner.errors import RunnerError
 
-OUTPUT_LIMIT_PARAMETERS = ("max_tokens", "max_completion_tokens")
-TIERS = (1, 2, 3, 4, 5)
+CHAT = "/v1/chat/completions"
 
-_REASONING = re.compile(r"gpt-([5-9]|\d\d)|o\d")  # names of the thinking families, as OpenAI gives them
 _BARE_OPENAI = re.compile(r"(gpt-|o\d|ft:gpt-|chatgpt-)")
-_SNAPSHOT = re.compile(r"(?P<base>.+)-\d{4}-\d{2}-\d{2}")
+_SNAPSHOT = re.compile(r"(?P<base>.+)-(\d{4}-\d{2}-\d{2}|\d{8})")
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One model. ``id`` is its canonical name, as the provider knows it, without the provider's own.
+    """One model at one provider. ``id`` is its canonical name there, without the provider's own.
 
-    Prompt and output limit together stay within ``window_tokens``. ``encoding`` is a tiktoken name or None.
-    ``refused`` names the request parameters that are left out because the model answers them with an error.
-    ``reasoning_allowance_tokens`` is added to every output limit (0 where the model does not think first).
-    ``queue_tokens`` are the enqueued prompt tokens that usage tiers 1 to 5 may have, None where the provider
-    documents none. ``assumptions`` are sentences for the user: what is taken for true without a source.
+    Prompt and output limit together stay within ``window_tokens``. ``encoding`` is a tiktoken name or None;
+    without one a token is taken for ``bytes_per_token`` UTF-8 bytes. ``endpoint`` is the one of OpenAI's that
+    serves the model. ``refused`` names the parts of a Body that the model answers with an error or ignores, and
+    ``refused_when_thinking`` those that it refuses when told to think; they are left out.
+
+    ``efforts`` are the words that the model takes for how much to think (none: it takes no such parameter) and
+    ``allowances`` what each adds to the output limit, in tokens; ``reasoning_allowance_tokens`` is added where no
+    effort is asked for (0: it answers at once). ``thinking`` is Gemini's way of being told: a "budget" of tokens,
+    at least and at most ``thinking_budgets`` (0 turns thinking off), or a "level"; None where it is not told.
+
+    ``queue_tokens`` are the enqueued prompt tokens that usage tiers 1, 2, … may have, None where the provider
+    documents none. ``retires`` is the first day without it. ``assumptions`` are sentences for the user: what is
+    taken for true without a source.
     """
 
     id: str
     provider: str
     window_tokens: int
     max_output_tokens: int
-    encoding: str | None
     output_limit_parameter: str
     source: str
     checked: date
+    encoding: str | None = None
     encoding_assumed: bool = False
+    bytes_per_token: float = 4.0
+    endpoint: str = CHAT
     refused: frozenset[str] = frozenset()
-    reasoning: bool = False
+    refused_when_thinking: frozenset[str] = frozenset()
+    efforts: tuple[str, ...] = ()
+    allowances: tuple[int, ...] = ()
     reasoning_allowance_tokens: int = 0
+    thinking: str | None = None
+    thinking_budgets: tuple[int, int] | None = None
     queue_tokens: tuple[int, ...] | None = None
     retires: date | None = None
     successor: str | None = None
     assumptions: tuple[str, ...] = ()
 
+    @property
+    def reasoning(self) -> bool:
+        """Whether the model thinks before it answers when no effort is asked for."""
+        return self.reasoning_allowance_tokens > 0
+
+    def reasoning_allowance_of(self, effort: str | None) -> int:
+        """Tokens added to every output limit for the thinking. Raises RunnerError for an effort it does not take."""
+        if effort is None:
+            return self.reasoning_allowance_tokens
+        if effort not in self.efforts:
+            known = f"it takes {', '.join(self.efforts)}" if self.efforts else "it takes none: leave it out"
+            raise RunnerError(f"{self.id} takes no effort {effort!r}; {known}.", code="bad_effort")
+        return self.allowances[self.efforts.index(effort)]
+
+    def refused_at(self, effort: str | None) -> frozenset[str]:
+        """``refused``, and where this effort makes the model think, ``refused_when_thinking`` too."""
+        return self.refused | self.refused_when_thinking if self.reasoning_allowance_of(effort) else self.refused
+
     def queue_tokens_of(self, tier: int) -> int | None:
-        """Enqueued prompt tokens of one usage tier (1 to 5), None where none are documented."""
-        if tier not in TIERS:
-            raise RunnerError(f"there is no usage tier {tier}: give one of 1 to 5")
-        return None if self.queue_tokens is None else self.queue_tokens[tier - 1]
+        """Enqueued prompt tokens of one usage tier (from 1), None where none are documented."""
+        if self.queue_tokens is None:
+            return None
+        if not 1 <= tier <= len(self.queue_tokens):
+            raise RunnerError(f"there is no usage tier {tier} at {self.provider}: give one of 1 to {self.tiers}")
+        return self.queue_tokens[tier - 1]
+
+    @property
+    def tiers(self) -> int:
+        """How many usage tiers are known for the model; 0 where the provider documents no queue by tier."""
+        return len(self.queue_tokens or ())
 
 
 def find_model(name: str, *, as_of: date | None = None) -> Model:
-    """The model that the user means by ``name`` or ``provider/name``.
+    """The model that the user means by ``name`` or ``provider/name``; case and spaces do not matter.
 
-    A model that the registry does not know is taken with stated ``assumptions`` when the provider is named or
-    the name looks like OpenAI's (``gpt-…``, ``o3…``). Raises RunnerError for any other unknown name, for a
-    provider that cannot be run, and, where ``as_of`` is given, for a model that is shut down on that day.
+    The provider is the part before the first slash. A short name of an open model (``llama-3.3-70b``) means the
+    first host of models.toml that has it, which is said in ``assumptions``. A model that the registry does not
+    know is taken with stated ``assumptions`` when the provider is named or the name looks like OpenAI's
+    (``gpt-…``, ``o3…``). Raises RunnerError for any other unknown name, for a provider that cannot be run, and,
+    where ``as_of`` is given, for a model that is shut down on that day: no name ever becomes another model.
     """
-    provider, _, bare = ("", "", name.strip()) if "/" not in name else name.strip().partition("/")
-    if provider and provider not in _providers():
-        known = ", ".join(sorted(_providers()))
-        raise RunnerError(
-            f"there is no provider '{provider}' (asked for by model '{name}'): use one of {known}, "
-            "as in openai/gpt-4o-mini"
-        )
-    model = _registry().get(bare) or _snapshot_of(bare)
+    provider, bare = _parted(name)
+    model = _known(provider, bare) or _snapshot_of(provider, bare)
     if model is None and bare and (provider or _BARE_OPENAI.match(bare)):
-        model = _assumed(bare)
+        model = _assumed(provider or "openai", bare)
     if model is None:
-        close = difflib.get_close_matches(bare, _registry(), n=3, cutoff=0.5)
-        known = ", ".join(model.id for model in all_models())
-        hint = f"did you mean {' or '.join(close)}?" if close else f"known are {known}."
-        raise RunnerError(f"the model '{name}' is not known: {hint} For another one write openai/<name>.")
+        raise RunnerError(f"the model '{name}' is not known: {_hint(bare)}")
     if as_of is not None and model.retires is not None and as_of >= model.retires:
-        instead = f": use {model.successor} instead" if model.successor else ""
+        instead = f"use {model.successor} instead, or" if model.successor else "choose another, or"
         raise RunnerError(
-            f"the model '{model.id}' was shut down by its provider on {model.retires}{instead}",
+            f"the model '{model.id}' was shut down by its provider on {model.retires}: {instead} replay a day before "
+            "that on the emulator (--as-of DATE --emulate)",
             code="model_retired",
         )
     return model
 
 
 def all_models() -> tuple[Model, ...]:
-    """The registry in its order, without the dated names of the same models."""
-    return tuple(model for name, model in _registry().items() if name not in _snapshot_names())
+    """The registry in its order, without the dated and the short names of the same models."""
+    return tuple(_read(row) for row in _tables()["model"])
+
+
+def names_of(model: Model) -> tuple[str, ...]:
+    """The short names by which a listed model may be asked for, besides its id."""
+    rows = (row for row in _tables()["model"] if row["id"] == model.id)
+    return next((tuple(row.get("names", ())) for row in rows if _provider(row) == model.provider), ())
+
+
+def providers() -> tuple[str, ...]:
+    """Every provider of the registry, in its order."""
+    return tuple(_tables()["provider"])
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """The provider ("" where none is named) and the rest."""
+    name = name.strip()
+    if "/" not in name:
+        return "", name
+    provider, _, bare = name.partition("/")
+    if provider.casefold() not in providers():
+        raise RunnerError(
+            f"there is no provider '{provider}' (asked for by model '{name}'): use one of {', '.join(providers())}, "
+            "as in openai/gpt-4o-mini or nebius/meta-llama/Llama-3.3-70B-Instruct"
+        )
+    return provider.casefold(), bare.strip()
+
+
+def _hint(bare: str) -> str:
+    close = difflib.get_close_matches(_key(bare), _names(), n=3, cutoff=0.5)
+    known = ", ".join(dict.fromkeys(name for model in all_models() for name in (*names_of(model), model.id)))
+    hint = f"did you mean {' or '.join(close)}?" if close else f"known are {known}."
+    return f"{hint} For another one write openai/<name>, or <provider>/<name> of {', '.join(providers())}."
+
+
+def _key(name: str) -> str:
+    """By what names are compared: "Claude 3.5 Sonnet" is ``claude-3.5-sonnet``."""
+    return "-".join(name.casefold().split())
 
 
 @cache
-def _tables() -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    text = resources.files("runner").joinpath("models.toml").read_text(encoding="utf-8")
-    tables = tomllib.loads(text)
-    return tables["family"], tables["model"]
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(resources.files("runner").joinpath("models.toml").read_text(encoding="utf-8"))
+
+
+def _provider(row: Mapping[str, Any]) -> str:
+    provider: str = row.get("provider") or _tables()["family"][row["family"]]["provider"]
+    return provider
+
+
+def _read(row: Mapping[str, Any]) -> Model:
+    """A row of the table over its family's."""
+    provider = _tables()["provider"][_provider(row)]
+    from_provider = {name: provider[name] for name in ("source", "checked") if name in provider}
+    facts = {**from_provider, **_tables()["family"][row["family"]], **row}
+    for name in ("family", "names", "snapshots"):
+        facts.pop(name, None)
+    assumptions = (*facts.pop("family_assumptions", ()), *facts.pop("assumptions", ()))
+    if provider.get("has_token_queue") and "queue_tokens" not in facts:
+        assumptions += ("the provider documents no batch queue limit for this model",)
+    if facts.get("encoding_assumed"):
+        assumptions += (f"tokens counted with {facts['encoding']}, which nobody confirms",)
+    efforts: dict[str, int] = facts.pop("efforts", {})
+    for name in ("refused", "refused_when_thinking"):
+        facts[name] = frozenset(facts.get(name, ()))
+    for name in ("queue_tokens", "thinking_budgets"):
+        facts[name] = tuple(facts[name]) if name in facts else None
+    return Model(**facts, efforts=tuple(efforts), allowances=tuple(efforts.values()), assumptions=assumptions)
 
 
 @cache
-def _registry() -> dict[str, Model]:
-    families, rows = _tables()
-    registry: dict[str, Model] = {}
-    for row in rows:
-        facts = {**families[row["family"]], **row}
-        del facts["family"]
-        snapshots = facts.pop("snapshots", [])
-        facts["refused"] = frozenset(facts["refused"])
-        facts["assumptions"] = tuple(facts.get("assumptions", ()))
-        if "queue_tokens" in facts:
-            facts["queue_tokens"] = tuple(facts["queue_tokens"])
-        else:
-            facts["assumptions"] += ("the provider documents no batch queue limit for this model",)
-        if facts.get("encoding_assumed"):
-            facts["assumptions"] += (f"tokens counted with {facts['encoding']}, which nobody confirms",)
-        model = Model(**facts)
-        registry[model.id] = model
-        registry.update({snapshot: replace(model, id=snapshot) for snapshot in snapshots})
-    return registry
+def _names() -> dict[str, tuple[Model, ...]]:
+    """Every name that a listed model is known by, and the models that bear it in the order of the table."""
+    named: dict[str, tuple[Model, ...]] = {}
+    for row in _tables()["model"]:
+        model = _read(row)
+        bearers = [model, *(replace(model, id=snapshot) for snapshot in row.get("snapshots", ()))]
+        for bearer in bearers:
+            named[_key(bearer.id)] = (*named.get(_key(bearer.id), ()), bearer)
+        for name in row.get("names", ()):
+            said = f"{name} means {model.id} at {model.provider}"
+            bearer = replace(model, assumptions=(*model.assumptions, said))
+            named[_key(name)] = (*named.get(_key(name), ()), bearer)
+    return named
 
 
-@cache
-def _snapshot_names() -> frozenset[str]:
-    return frozenset(snapshot for row in _tables()[1] for snapshot in row.get("snapshots", ()))
+def _known(provider: str, bare: str) -> Model | None:
+    bearers = _names().get(_key(bare), ())
+    return next((model for model in bearers if provider in ("", model.provider)), None)
 
 
-@cache
-def _providers() -> frozenset[str]:
-    return frozenset(model.provider for model in _registry().values())
-
-
-def _snapshot_of(name: str) -> Model | None:
+def _snapshot_of(provider: str, name: str) -> Model | None:
     """A dated name that is not listed, of a model that is: the same facts, with the assumption said."""
     match = _SNAPSHOT.fullmatch(name)
-    base = _registry().get(match["base"]) if match else None
-    if base is None:
+    base = _known(provider, match["base"]) if match else None
+    if match is None or base is None or _key(base.id) != _key(match["base"]):
         return None
     return replace(base, id=name, assumptions=(*base.assumptions, f"limits taken from {base.id}"))
 
 
-def _assumed(name: str) -> Model:
-    """An unknown name at OpenAI or a compatible host. A name of a thinking family is treated as one."""
-    reasoning = bool(_REASONING.match(name))
-    family = _tables()[0]["openai-reasoning" if reasoning else "openai-classic"]
-    return Model(
-        id=name,
-        provider="openai",
-        window_tokens=128_000,
-        max_output_tokens=16_384,
-        encoding="o200k_base",
-        encoding_assumed=True,
-        output_limit_parameter=family["output_limit_parameter"],
-        refused=frozenset(family["refused"]),
-        reasoning=reasoning,
-        reasoning_allowance_tokens=family["reasoning_allowance_tokens"],
-        source="assumed: the model is not in the registry",
-        checked=family["checked"],
-        assumptions=(
-            "a window of 128,000 tokens and at most 16,384 tokens of output",
-            "tokens counted with o200k_base",
-            f"treated as a model that {'thinks first' if reasoning else 'answers at once'}",
-            "no batch queue limit is known",
-        ),
+def _assumed(provider: str, name: str) -> Model:
+    """A name that is not listed, as its provider's table says. A name of a thinking family is treated as one."""
+    table = _tables()["provider"][provider]
+    thinks = "thinking_names" in table and re.search(table["thinking_names"], name) is not None
+    row = {
+        "id": name,
+        "provider": provider,
+        "family": table["thinking_family" if thinks else "family"],
+        "window_tokens": table["window_tokens"],
+        "max_output_tokens": table["max_output_tokens"],
+        "source": f"assumed, as the model is not in the registry: {table['because']}",
+        "checked": table["checked"],
+    }
+    model = _read(row)
+    said: tuple[str, ...] = (
+        f"a window of {model.window_tokens:,} tokens and at most {model.max_output_tokens:,} tokens of output",
+        f"treated as a model that {'thinks first' if model.reasoning else 'answers at once'}",
     )
+    if model.encoding is not None and not model.encoding_assumed:
+        model = replace(model, encoding_assumed=True)
+        said += (f"tokens counted with {model.encoding}, which nobody confirms",)
+    return replace(model, assumptions=(*said, *table.get("assumptions", ()), *model.assumptions))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib import metadata, resources
@@ -45,7 +45,8 @@ class Rates:
 class Price:
     """A model's batch price. Above ``long_above_tokens`` of input the whole request costs ``long`` instead.
 
-    ``assumed`` says in a sentence why the price is less certain than its source; None where it is not.
+    ``writes_unasked`` where the provider writes prompts to its cache by itself (OpenAI) and not only when asked to
+    (Anthropic). ``assumed`` says in a sentence why the price is less certain than its source; None where it is not.
     """
 
     base: Rates
@@ -53,6 +54,7 @@ class Price:
     checked: date
     long_above_tokens: int | None = None
     long: Rates | None = None
+    writes_unasked: bool = True
     assumed: str | None = None
 
     def __str__(self) -> str:
@@ -70,10 +72,10 @@ def price(model: Model, at: datetime) -> Price | None:
     """
     info = _info(model)
     names = {model.id} if info is None else {model.id, info.id}
-    overridden = _overridden(model.provider, names, at.astimezone(UTC).date())
-    if overridden is not None or info is None:
-        return overridden
-    return _packaged(info, at.astimezone(UTC))
+    found = _overridden(model.provider, names, at.astimezone(UTC).date())
+    if found is None and info is not None:
+        found = _packaged(model.provider, info, at.astimezone(UTC))
+    return None if found is None else replace(found, writes_unasked=model.provider == "openai")
 
 
 def highest_price(model: Model, at: datetime, window: timedelta = timedelta(hours=24)) -> Price | None:
@@ -86,39 +88,58 @@ def highest_price(model: Model, at: datetime, window: timedelta = timedelta(hour
         return later
     thresholds = [each.long_above_tokens for each in (now, later) if each.long_above_tokens is not None]
     dear = _dearer(now.base, later.base)
-    return Price(
+    return replace(
+        later,
         base=dear,
-        source=later.source,
-        checked=later.checked,
         long_above_tokens=min(thresholds, default=None),
         long=_dearer(now.long or dear, later.long or dear) if thresholds else None,
         assumed=later.assumed or now.assumed,
     )
 
 
-def cost(price: Price, input_tokens: int | None, cached_tokens: int | None, output_tokens: int | None) -> Usd:
-    """The bill of one request; ``input_tokens`` include the cached ones, and null counts as 0.
+def cost(
+    price: Price,
+    input_tokens: int | None,
+    cached_tokens: int | None,
+    output_tokens: int | None,
+    cache_write_tokens: int | None = None,
+) -> Usd:
+    """The bill of one request; ``input_tokens`` include the cached and the written ones, and null counts as 0.
 
-    Where writing to the cache has its price, every uncached token of a prompt long enough to be cached is
-    taken as written: usage as we keep it does not tell the two apart, and a bill must not be understated.
+    Where ``cache_write_tokens`` is None nobody told how much was written to the cache. If the provider writes
+    unasked, every uncached token of a prompt long enough to be cached is then taken as written: a bill must not be
+    understated.
     """
     whole, output = input_tokens or 0, output_tokens or 0
     cached = min(cached_tokens or 0, whole)
     is_long = price.long_above_tokens is not None and whole > price.long_above_tokens
     rates = price.long if is_long and price.long is not None else price.base
-    fresh = max(rates.cache_write, rates.input) if whole >= CACHE_FROM_TOKENS else rates.input
-    return Usd(((whole - cached) * fresh + cached * rates.cached_input + output * rates.output) / MILLION)
+    if cache_write_tokens is not None:
+        written, write_rate = min(cache_write_tokens, whole - cached), rates.cache_write
+    elif price.writes_unasked and whole >= CACHE_FROM_TOKENS:
+        written, write_rate = whole - cached, max(rates.cache_write, rates.input)
+    else:
+        written, write_rate = 0, rates.input
+    fresh = (whole - cached - written) * rates.input + written * write_rate
+    return Usd((fresh + cached * rates.cached_input + output * rates.output) / MILLION)
 
 
 def cost_expr(price: Price) -> pl.Expr:
-    """``cost`` as an expression over the columns input_tokens, cached_tokens and output_tokens, per row."""
+    """``cost`` as an expression, per row, over the columns input_tokens, cached_tokens, output_tokens and
+    cache_write_tokens.
+    """
     whole = pl.col("input_tokens").fill_null(0)
     output = pl.col("output_tokens").fill_null(0)
     cached = pl.min_horizontal(pl.col("cached_tokens").fill_null(0), whole)
+    told = pl.min_horizontal(pl.col("cache_write_tokens").fill_null(0), whole - cached)
+    is_told = pl.col("cache_write_tokens").is_not_null()
+    is_guessed = is_told.not_() & (whole >= CACHE_FROM_TOKENS) & price.writes_unasked
 
     def bill(rates: Rates) -> pl.Expr:
-        fresh = pl.when(whole >= CACHE_FROM_TOKENS).then(max(rates.cache_write, rates.input)).otherwise(rates.input)
-        return ((whole - cached) * fresh + cached * rates.cached_input + output * rates.output) / MILLION
+        written = pl.when(is_guessed).then(whole - cached).otherwise(told)
+        write_rate = pl.when(is_told).then(rates.cache_write).otherwise(max(rates.cache_write, rates.input))
+        fresh = (whole - cached - written) * rates.input + written * write_rate
+        return (fresh + cached * rates.cached_input + output * rates.output) / MILLION
 
     if price.long_above_tokens is None or price.long is None:
         return bill(price.base)
@@ -154,26 +175,35 @@ def _info(model: Model) -> ModelInfo | None:
         return None
 
 
-def _packaged(info: ModelInfo, at: datetime) -> Price | None:
+def _packaged(provider: str, info: ModelInfo, at: datetime) -> Price | None:
     """From genai-prices, which gives standard prices without a word where it has none for batches: say so."""
     recorded = datetime.combine(BATCH_RECORDED_SINCE, datetime.min.time(), UTC)
     assumed = None
     if at < recorded:
         at, assumed = recorded, f"the price of {BATCH_RECORDED_SINCE}: earlier batch prices are not recorded"
     batch = _batch_variant(info, at)
-    if batch is None:
-        assumed = "no batch price is recorded: this is the standard price, and a batch usually costs half of it"
     resolved = info.get_prices(at, {"processing": "batch"} if batch else None)
-    base = _rates(resolved, batch, is_long=False)
+    base = _rates(provider, resolved, batch, is_long=False)
     starts = _tier_starts(resolved)
     if base is None:
         return None
+    long = _rates(provider, resolved, batch, is_long=True) if starts else None
+    if batch is None:
+        discount = _table("discount").get(provider)
+        share = discount["share"] if discount else 0.0
+        base, long = _less(base, share), long and _less(long, share)
+        assumed = (
+            f"the standard price less the {share:.0%} that {discount['source']} gives batches, as no batch price of "
+            "the model is recorded"
+            if discount
+            else "no batch price is recorded: this is the standard price, and a batch usually costs half of it"
+        )
     return Price(
         base=base,
         source=f"genai-prices {metadata.version('genai-prices')}",
         checked=BATCH_RECORDED_SINCE,
         long_above_tokens=min(starts, default=None),
-        long=_rates(resolved, batch, is_long=True) if starts else None,
+        long=long,
         assumed=assumed,
     )
 
@@ -188,9 +218,10 @@ def _batch_variant(info: ModelInfo, at: datetime) -> ModelPrice | None:
     return None
 
 
-def _rates(resolved: ModelPrice, batch: ModelPrice | None, *, is_long: bool) -> Rates | None:
-    """``resolved`` falls back to standard prices rate by rate. For cache reads in a batch that would be a
-    discount that nobody documents (gpt-4.x, o-series): without a batch price they cost what input costs.
+def _rates(provider: str, resolved: ModelPrice, batch: ModelPrice | None, *, is_long: bool) -> Rates | None:
+    """``resolved`` falls back to standard prices rate by rate. For cache reads in a batch that is what Gemini's
+    batch page documents; elsewhere it would be a discount that nobody documents (gpt-4.x, o-series): without a
+    batch price they cost what input costs.
     """
 
     def pick(value: Decimal | TieredPrices | None) -> float | None:
@@ -202,7 +233,7 @@ def _rates(resolved: ModelPrice, batch: ModelPrice | None, *, is_long: bool) -> 
     plain, output = pick(resolved.input_mtok), pick(resolved.output_mtok)
     if plain is None or output is None:
         return None
-    cached = pick((batch or resolved).cache_read_mtok)
+    cached = pick((resolved if batch is None or provider == "google" else batch).cache_read_mtok)
     written = pick(resolved.cache_write_mtok)
     return Rates(
         input=plain,
@@ -222,14 +253,13 @@ def _tier_starts(prices: ModelPrice) -> list[int]:
 
 
 @cache
-def _overrides() -> list[dict[str, Any]]:
+def _table(name: str) -> Any:
     text = resources.files("runner").joinpath("prices.toml").read_text(encoding="utf-8")
-    rows: list[dict[str, Any]] = tomllib.loads(text)["override"]
-    return rows
+    return tomllib.loads(text)[name]
 
 
 def _overridden(provider: str, names: set[str], day: date) -> Price | None:
-    for row in _overrides():
+    for row in _table("override"):
         in_force = row["valid_from"] <= day <= row.get("valid_until", date.max)
         if row["provider"] != provider or row["model"] not in names or not in_force:
             continue
@@ -247,3 +277,7 @@ def _overridden(provider: str, names: set[str], day: date) -> Price | None:
 
 def _table_rates(row: dict[str, Any]) -> Rates:
     return Rates(**{field.name: row.get(field.name, row["input"]) for field in fields(Rates)})
+
+
+def _less(rates: Rates, share: float) -> Rates:
+    return Rates(**{field.name: getattr(rates, field.name) * (1 - share) for field in fields(Rates)})

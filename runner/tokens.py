@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import metadata
+from math import ceil
 from typing import TYPE_CHECKING
 
 from runner.models import Model
@@ -36,16 +37,20 @@ _BLOCKS_KEPT = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Counts tokens of one model. ``name`` says how; where ``exact`` is False every count is an estimate."""
+    """Counts tokens of one model. ``name`` says how; where ``exact`` is False every count is an estimate.
+
+    Without an encoding a token is taken for ``bytes_per_token`` bytes of UTF-8.
+    """
 
     name: str
     exact: bool
     encoding: Encoding | None = None
+    bytes_per_token: float = 4.0
 
     def count(self, text: str) -> int:
         """Tokens of ``text`` alone. Special tokens in it count as the plain text that they are."""
         if self.encoding is None:
-            return -(-_bytes(text) // 4)
+            return ceil(_bytes(text) / self.bytes_per_token)
         *blocks, last = _BLOCK_END.split(text)
         whole = sum(_block_tokens(self.encoding, block + "\n\n") for block in blocks)
         return whole + _block_tokens(self.encoding, last)
@@ -72,7 +77,8 @@ class Counter:
     def bound_body(self, body: Body) -> int:
         """What the input tokens cannot exceed: the exact count, or else the UTF-8 bytes, and a margin.
 
-        Bytes bound any byte-level tokenizer; the margin is for a chat overhead other than the published one.
+        Bytes bound any tokenizer that falls back to bytes, as all of today's do; the margin is for a chat overhead
+        other than the published one.
         """
         margin = MARGIN_PER_BODY + MARGIN_PER_MESSAGE * len(body.messages)
         if self.exact:
@@ -89,11 +95,12 @@ def counter(model: Model) -> Counter:
 
     Where the encoding is assumed or its vocabulary cannot be had, ``exact`` is False and ``name`` says why.
     """
+    by_bytes = f"estimate: UTF-8 bytes / {model.bytes_per_token:g}"
     if model.encoding is None:
-        return Counter(f"estimate: UTF-8 bytes / 4, no tokenizer is known for {model.id}", exact=False)
+        return Counter(f"{by_bytes}, no tokenizer is known for {model.id}", False, None, model.bytes_per_token)
     encoding = _encoding(model.encoding)
     if encoding is None:
-        return Counter("estimate: UTF-8 bytes / 4, no vocabulary", exact=False)
+        return Counter(f"{by_bytes}, no vocabulary", False, None, model.bytes_per_token)
     name = f"{model.encoding} (tiktoken {metadata.version('tiktoken')})"
     if model.encoding_assumed:
         return Counter(f"estimate: {name}, assumed for {model.id}", exact=False, encoding=encoding)

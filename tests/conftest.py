@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.place import Place
+
+settings.register_profile("suite", deadline=None)  # a busy machine is no fault
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

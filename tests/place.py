@@ -15,6 +15,12 @@ from typing import Any
 import polars as pl
 
 from runner import emulator
+from runner.emulator.registry import HOSTS
+
+HANGS_S = 90.0
+"""No command of a test may take longer."""
+KEYS = ("PERSONA_", "GEMINI_", "GOOGLE_", "AZURE_", *(f"{host.variable.partition('_')[0]}_" for host in HOSTS.values()))
+"""How environment variables begin that hold keys, addresses and tiers."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +29,21 @@ class Place:
 
     root: Path
 
+    @property
+    def emulator(self) -> Path:
+        """The state folder of the emulator."""
+        return self.root / "batches" / "emulator"
+
     def call(self, *arguments: str, check: bool = True, **env: str) -> subprocess.CompletedProcess[str]:
         """Run ``persona-runner`` here and wait for it; with ``check`` it must have gone well."""
         done = subprocess.run(
-            self.command(*arguments), cwd=self.root, env=self.env(**env), capture_output=True, text=True, check=False
+            self.command(*arguments),
+            cwd=self.root,
+            env=self.env(**env),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=HANGS_S,
         )
         assert "Traceback" not in done.stderr, done.stderr
         if check:
@@ -50,13 +67,17 @@ class Place:
 
     def env(self, **changes: str) -> dict[str, str]:
         """The environment without keys and base URLs."""
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "PERSONA_"))}
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(KEYS)}
         return {**clean, "COLUMNS": "160", **changes}
+
+    def misbehave(self, *faults: str, seed: int | None = None) -> None:
+        """Let the emulator have these faults (``NAME`` or ``NAME:RATE``) from now on."""
+        emulator.start(self.emulator, faults=faults, seed=seed).stop()
 
     def bill(self) -> dict[str, Any]:
         """The emulator's bill for everything ever asked from this folder: the ground truth about money."""
         with (
-            emulator.start(self.root / "batches" / "emulator") as running,
+            emulator.start(self.emulator) as running,
             urllib.request.urlopen(f"{running.base_url}/control/bill") as reply,
         ):
             bill: dict[str, Any] = json.load(reply)
@@ -69,6 +90,10 @@ class Place:
     def runs(self) -> list[str]:
         """Names of built runs."""
         return sorted(path.parent.name for path in (self.root / "batches").glob("*/run.json"))
+
+    def has_results(self) -> bool:
+        """Whether a run was scored here."""
+        return any((self.root / "results").glob("*/summary.json"))
 
     def responses(self, run: str | None = None) -> pl.DataFrame:
         """``responses.parquet`` of a run (of the only one)."""

@@ -1,5 +1,6 @@
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.ledger import OPEN, Job, Ledger, Spent, State
+from runner.ledger import OPEN, Approval, Job, Ledger, Spent, State
 
 NOW = datetime(2026, 11, 21, 3, 0, 0, 123456, tzinfo=UTC)
 
@@ -73,12 +74,45 @@ def test_the_latest_approval_counts(ledger: Ledger) -> None:
     assert ledger.approved_runs() == ["r"]
 
 
-def test_the_latest_learned_limit_counts(ledger: Ledger) -> None:
-    assert ledger.learned("openai", "gpt-4.1", "queue_tokens") is None
-    ledger.learn("openai", "gpt-4.1", "queue_tokens", 900_000, NOW)
+def test_a_withdrawn_yes_is_none_until_the_next_one(ledger: Ledger) -> None:
+    assert not ledger.is_withdrawn("r")
+    ledger.withdraw("r", NOW)
+    assert ledger.approval("r") is None, "there was no yes to take back"
+    ledger.approve("r", 1.0, NOW, 2.0)
+    ledger.withdraw("r", NOW)
+    assert ledger.approval("r") == Approval("r", 1.0, NOW, 2.0, is_withdrawn=True)
+    ledger.approve("r", 3.0, NOW)
+    assert not ledger.is_withdrawn("r")
+
+
+def test_a_ledger_of_an_earlier_version_opens(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with sqlite3.connect(path) as old:
+        old.execute("create table approvals (run text not null, bound_usd real, at text not null, budget_usd real)")
+        old.execute("insert into approvals values ('r', 1.5, '2026-11-01T00:00:00+00:00', null)")
+    ledger = Ledger(path)
+    assert not ledger.is_withdrawn("r")
+    ledger.withdraw("r", NOW)
+    assert ledger.is_withdrawn("r")
+
+
+def test_the_latest_learned_limit_counts_for_a_while(ledger: Ledger) -> None:
+    def told(venue: str, since: datetime) -> object:
+        return ledger.learned(venue, "gpt-4.1", "queue_tokens", since)
+
+    assert told("openai", NOW) is None
+    ledger.learn("openai", "gpt-4.1", "queue_tokens", 900_000, NOW - timedelta(days=1))
     ledger.learn("openai", "gpt-4.1", "queue_tokens", 90_000, NOW)
-    assert ledger.learned("openai", "gpt-4.1", "queue_tokens") == 90_000
-    assert ledger.learned("emulator", "gpt-4.1", "queue_tokens") is None
+    assert told("openai", NOW - timedelta(days=7)) == (90_000, NOW)
+    assert told("emulator", NOW) is None
+    assert told("openai", NOW + timedelta(seconds=1)) is None, "an account's tier rises"
+
+
+def test_refuted_jobs_stay_refuted(ledger: Ledger) -> None:
+    ledger.intend(one := job("j1"))
+    ledger.refute(one, "msgbatch_1")
+    assert ledger.refuted(one) == {"msgbatch_1"}
+    assert ledger.refuted(job("j2")) == frozenset()
 
 
 def test_what_was_written_survives_a_kill_right_after(tmp_path: Path) -> None:

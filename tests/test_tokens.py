@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken import Encoding
 
+from runner.models import find_model
 from runner.request import Body, Message
-from runner.tokens import Counter
+from runner.tokens import Counter, counter
 
 ROOT = Path(__file__).parent.parent
 TOOL = ROOT / "tools" / "vocabulary.py"
@@ -103,10 +104,29 @@ def test_nothing_can_be_counted_above_the_bound(body: Body) -> None:
             assert counted.count_body(body) < unsure.bound_body(body)
 
 
-@given(wild)
-def test_an_estimate_is_a_quarter_of_the_bytes_and_never_zero_for_a_text(text: str) -> None:
-    estimate = Counter("test", exact=False).count(text)
-    assert 4 * estimate >= len(text.encode("utf-8", "surrogatepass")) > 4 * (estimate - 1)
+@given(wild, st.sampled_from([2.5, 4.0]))
+def test_an_estimate_is_a_share_of_the_bytes_and_never_zero_for_a_text(text: str, share: float) -> None:
+    estimate = Counter("test", exact=False, bytes_per_token=share).count(text)
+    assert share * estimate >= len(text.encode("utf-8", "surrogatepass")) > share * (estimate - 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "bytes_per_token"),
+    [("claude-haiku-4-5", 3.5), ("claude-opus-5", 2.7), ("gemini-2.5-pro", 4), ("deepseek-r1", 3.3), ("mistral", 4)],
+)
+def test_a_model_without_a_public_tokenizer_is_estimated_by_its_bytes_and_says_so(
+    name: str, bytes_per_token: float
+) -> None:
+    model = find_model(name)
+    estimate = counter(model)
+    assert not estimate.exact
+    assert estimate.name == f"estimate: UTF-8 bytes / {bytes_per_token}, no tokenizer is known for {model.id}"
+    assert estimate.count("a" * 10_000) == pytest.approx(10_000 / bytes_per_token, abs=1)
+
+
+def test_the_newer_tokenizer_of_claude_gives_about_30_percent_more_tokens() -> None:
+    older, newer = (counter(find_model(name)).count("a" * 100_000) for name in ("claude-opus-4-6", "claude-opus-4-7"))
+    assert newer / older == pytest.approx(1.3, abs=0.01)
 
 
 # What depends on the network and the vocabulary runs in a process of its own: both are asked for once.

@@ -9,13 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from runner.chain import collect, stock, submit
+from runner.chain import collect, sending, stock, submit
 from runner.chain.journal import Point, reached
+from runner.chain.queues import learn
 from runner.chain.runs import Run, Workspace, read_run
 from runner.chain.standing import LOST, Standing, halted, standing
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
 from runner.providers.base import Gone, JobState, JobStatus, Provider, Unreachable
+from runner.reporting.words import duration
 
 Say = Callable[[str], None]
 Connect = Callable[[str, str], Provider]
@@ -25,8 +27,24 @@ LATE = timedelta(minutes=15)
 """How long after its end a job that counts answers may still come without them, by the provider's clock."""
 
 
+@dataclass(frozen=True)
+class Orders:
+    """What the user wants done with jobs. One older than ``deadline`` is cancelled at the provider, what it has
+    answered is kept, and the rest is sent again in smaller pieces. ``keep_files`` leaves uploaded inputs there.
+    """
+
+    deadline: timedelta | None = None
+    keep_files: bool = False
+
+
 def advance(
-    workspace: Workspace, ledger: Ledger, names: Sequence[str], connect: Connect, now: datetime, say: Say
+    workspace: Workspace,
+    ledger: Ledger,
+    names: Sequence[str],
+    connect: Connect,
+    now: datetime,
+    say: Say,
+    orders: Orders = Orders(),
 ) -> list[Standing]:
     """Do for the named runs whatever can be done now, and tell where each stands.
 
@@ -39,7 +57,7 @@ def advance(
         for provider, venue, model in sorted({(r.asked.provider, r.asked.venue, r.asked.model) for r in runs}):
             together = [run for run in runs if (run.asked.venue, run.asked.model) == (venue, model)]
             try:
-                visit = _Visit(workspace, ledger, connect(provider, venue), venue, model, now, say)
+                visit = _Visit(workspace, ledger, connect(provider, venue), venue, model, now, say, orders)
             except RunnerError as error:  # the others go on
                 standings += [standing(workspace, ledger, run, problem=error.sentence) for run in together]
                 continue
@@ -59,6 +77,7 @@ class _Visit:
     model: str
     now: datetime
     say: Say
+    orders: Orders
     problems: dict[str, str] = field(default_factory=dict)
     statuses: dict[str, JobStatus] = field(default_factory=dict)
 
@@ -87,11 +106,14 @@ class _Visit:
 
     def _step(self, job: Job) -> None:
         if job.state in (State.INTENDED, State.UPLOADED, State.UNCLEAR):
-            job = submit.resolve(self.workspace, self.ledger, self.provider, job, self.say)
+            job = sending.resolve(self.workspace, self.ledger, self.provider, job, self.now, self.say)
         if job.state is State.COLLECTED:
-            collect.close(self.ledger, self.provider, job)
+            self._close(job)
         elif job.state in (State.CREATED, State.ENDED) and job.provider_job:
             self._ask(job, job.provider_job)
+
+    def _close(self, job: Job) -> None:
+        collect.close(self.ledger, self.provider, job, keep_files=self.orders.keep_files)
 
     def _ask(self, job: Job, provider_job: str) -> None:
         try:
@@ -101,9 +123,12 @@ class _Visit:
             return
         self.statuses[job.job] = status
         if not status.state.has_ended:
+            if status.error:
+                self.say(f"Batch {job.batch} of {job.run}: {status.error}")
+            self._cut(job, status)
             return
         if status.learned_queue_tokens is not None:
-            self._learn(job, status.learned_queue_tokens)
+            learn(self.ledger, job, status.learned_queue_tokens, self.now, self.say)
         if job.state is State.CREATED:
             job = self.ledger.move(
                 job,
@@ -113,25 +138,34 @@ class _Visit:
                 retain_until=status.retain_until,
             )
             reached(Point.ENDED)
+        self._salvage(job, status)
+
+    def _cut(self, job: Job, status: JobStatus) -> None:
+        """Cancel a running job of a cancelled run, or one past the deadline; its end is salvaged like any other."""
+        age = status.at - (status.created_at or job.created_at or job.intended_at)
+        is_late = self.orders.deadline is not None and age > self.orders.deadline
+        if status.is_cancelling or not (is_late or self.ledger.is_withdrawn(job.run)):
+            return
+        self.provider.cancel(status.provider_job)
+        why = f"it is {duration(age.total_seconds())} old" if is_late else "its run is cancelled"
+        self.say(f"Cancelling batch {job.batch} of {job.run} ({why}); what it has answered is kept.")
+
+    def _salvage(self, job: Job, status: JobStatus) -> None:
         patient = job.ended_at is not None and status.at - job.ended_at < LATE
         try:
             job = collect.salvage(self.workspace, self.ledger, self.provider, job, status, self.say, patient=patient)
         except Gone:
             self._lose(job, "the provider no longer keeps its results")
             return
+        except collect.NotOurs:
+            sending.doubt(self.ledger, job, self.say)
+            return
+        self._close(job)
         trouble = collect.account_trouble(self.workspace, job)
         if trouble:
             self.problems[job.run] = f"Nothing in batch {job.batch} was answered: {trouble}"
         if status.state is JobState.FAILED and status.learned_queue_tokens is None and job.part is None:
             self.problems[job.run] = f"The provider failed batch {job.batch}: {status.error or 'no reason given'}"
-
-    def _learn(self, job: Job, limit: int) -> None:
-        self.ledger.learn(job.venue, job.model, "queue_tokens", limit, self.now)
-        if job.tokens <= limit:  # it would have fitted: the room is taken by work that is not ours
-            self.ledger.learn(job.venue, job.model, "queue_taken", job.tokens, self.now)
-            self.say(f"The queue of {job.model} ({limit:,} tokens) is taken by other work; trying again later.")
-        else:
-            self.say(f"The queue of {job.model} holds {limit:,} tokens; batches will fit it from now on.")
 
     def _search(self, job: Job) -> None:
         """A job that the provider does not know: too new to be seen, another account's, or lost."""
@@ -139,13 +173,13 @@ class _Visit:
             raise RunnerError(
                 f"Batch {job.batch} of {job.run} was created with another key; set that one to collect it."
             )
-        listing = self.provider.jobs(job.intended_at - submit.LOOK_BACK)
-        if submit.ours(job, listing):
+        listing = self.provider.jobs(job.intended_at - sending.LOOK_BACK)
+        if sending.ours(self.ledger, job, listing):
             return
         if job.absent_at is None:
             self.say(f"The provider does not know {job.provider_job} just now; a second look, 60 s later, decides.")
             self.ledger.move(job, job.state, absent_at=listing.at)
-        elif listing.at - job.absent_at >= submit.ABSENCE:
+        elif listing.at - job.absent_at >= sending.ABSENCE:
             self._lose(job, f"{self.venue} does not know {job.provider_job} any more")
 
     def _lose(self, job: Job, why: str) -> None:

@@ -9,12 +9,13 @@ import orjson
 
 from runner.chain.files import write_bytes
 from runner.chain.journal import Point, reached
-from runner.chain.runs import EMULATOR, Folders, Run, Workspace
+from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.stock import room_usd
 from runner.errors import RunnerError
 from runner.ledger import Approval, Ledger
 from runner.reporting.estimate_view import Estimate
 from runner.reporting.words import usd
+from runner.venues import is_rehearsal
 
 
 def approve(
@@ -42,7 +43,7 @@ def approve(
             f"BUDGET {usd(budget_usd)} is used up: {usd(budget_usd - room)} is bought or held back for this task, "
             f"model, protocol and corpus; a higher BUDGET buys more."
         )
-    if run.asked.venue != EMULATOR:
+    if not is_rehearsal(run.asked.venue):
         most = "an unknown sum (no price is known)" if room is None else f"at most {usd(room)}"
         if not ask(f"Buy {shown.total.to_buy:,} requests from {run.asked.venue} for {most}?"):
             return False
@@ -50,6 +51,17 @@ def approve(
     ledger.approve(run.name, bound_usd, now, budget_usd)
     reached(Point.APPROVED)
     return True
+
+
+def withdraw(workspace: Workspace, ledger: Ledger, run: Run, now: datetime, say: Callable[[str], None]) -> None:
+    """Take the yes back: nothing more is sent, and the next advance cancels what is out and keeps what it answered.
+
+    Raises RunnerError when the run was never approved.
+    """
+    with workspace.locked(say):
+        if ledger.approval(run.name) is None:
+            raise RunnerError(f"{run.name} was never approved, so nothing of it was sent.")
+        ledger.withdraw(run.name, now)
 
 
 def keep(workspace: Workspace, run: Run, shown: Estimate) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from itertools import islice
 
 import polars as pl
@@ -16,10 +16,11 @@ from runner.benchmarks.base import Context, Selection, Task, Variant
 from runner.chain.data import open_corpus
 from runner.chain.files import write_frame, write_frames
 from runner.chain.journal import Point, reached
-from runner.chain.runs import EMULATOR, Asked, Folders, Run, Workspace, read_run, touch, write_run
+from runner.chain.runs import Asked, Folders, Run, Workspace, read_run, touch, write_run
 from runner.errors import RunnerError
 from runner.reporting.steps import steps
-from runner.request import Request, RequestId, request_id
+from runner.request import Body, Request, RequestId, request_id
+from runner.venues import rehearsal
 
 Say = Callable[[str], None]
 
@@ -47,7 +48,10 @@ _CHUNK = 500
 
 @dataclass(frozen=True)
 class Wanted:
-    """A run as the user names it, before names and defaults are resolved. ``env`` decides the venue."""
+    """A run as the user names it, before names and defaults are resolved. ``env`` decides the venue.
+
+    ``as_of`` is the day whose catalogue a rehearsal replays.
+    """
 
     task: str
     model: str
@@ -58,7 +62,10 @@ class Wanted:
     seed: int = 0
     samples: int | None = None
     variants: Mapping[str, Variant] = field(default_factory=dict)
+    effort: str | None = None
+    temperature: bool = True
     emulate: bool = False
+    as_of: date | None = None
     env: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -67,10 +74,11 @@ def build(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Run:
 
     Raises RunnerError for an unknown model, task or setting, an unreadable corpus, and a window too small.
     """
-    model = models.find_model(wanted.model, as_of=now.date())
+    model = models.find_model(wanted.model, as_of=wanted.as_of or now.date())
+    model.reasoning_allowance_of(wanted.effort)  # an effort that it does not take is said before any work
     benchmark, task = find_task(wanted.task, wanted.protocol)
     settings = _settings(task, wanted.settings)
-    venue = EMULATOR if wanted.emulate else providers.venue_of(model.provider, wanted.env)
+    venue = _venue(model, wanted)
     corpus = open_corpus(workspace, benchmark, wanted.source, say)
     asked = Asked(
         benchmark=benchmark.name,
@@ -86,6 +94,8 @@ def build(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Run:
         seed=wanted.seed,
         samples=wanted.samples or task.default_samples,
         variants=dict(wanted.variants),
+        effort=wanted.effort,
+        temperature=wanted.temperature,
     )
     folders = Folders(workspace, asked.name)
     if folders.run_json.exists():
@@ -96,7 +106,7 @@ def build(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Run:
     write_frame(folders.instances, selection.frame)
     counter = tokens.counter(model)
     context = Context(corpus, asked.options, counter.count, model.window_tokens)
-    written = build_stage(folders, 1, task, selection.frame, None, context, model, counter, venue)
+    written = build_stage(folders, 1, task, selection.frame, None, context, model, counter, asked)
     run = _describe(asked, task, selection, written, model, counter, wanted.source or "", now)
     write_run(workspace, run)
     reached(Point.BUILT)
@@ -105,11 +115,20 @@ def build(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Run:
 
 @dataclass(frozen=True)
 class Written:
-    """How many requests a stage wrote, how many were unique, and the parameters they share."""
+    """How many requests a stage wrote, how many were unique, and the parameters they share (those of ``first``)."""
 
     requests: int
     unique: int
-    parameters: Mapping[str, float | int | None]
+    first: Body | None
+
+    @property
+    def parameters(self) -> dict[str, float | int | str | None]:
+        """Output limit and sampling, as sent."""
+        body = self.first
+        if body is None:
+            return {}
+        said = ("max_output_tokens", "temperature", "top_p", "n", "effort")
+        return {name: getattr(body, name) for name in said}
 
 
 def build_stage(
@@ -121,22 +140,22 @@ def build_stage(
     context: Context,
     model: models.Model,
     counter: tokens.Counter,
-    venue: str,
+    asked: Asked,
 ) -> Written:
     """Write one stage's ``requests.parquet`` and ``bodies.parquet``, streaming, identical bodies once."""
     rows: list[pl.DataFrame] = []
     seen: set[str] = set()
     instance_numbers: dict[str, int] = {}
-    parameters: dict[str, float | int | None] = {}
+    first: list[Body] = []
 
     def bodies() -> Iterator[pl.DataFrame]:
-        asked = task.stages[number - 1].requests(instances, answers, context)
-        adapted = _for_model(asked, model)
+        plain = task.stages[number - 1].requests(instances, answers, context)
+        adapted = _for_model(plain, model, asked)
         while chunk := list(islice(adapted, _CHUNK)):
             ids, texts = [], []
             for request in chunk:
                 text = request.body.to_json()
-                ids.append(request_id(venue, model.id, request.draw, text))
+                ids.append(request_id(asked.venue, model.id, request.draw, text))
                 texts.append(text)
                 instance_numbers.setdefault(request.instance_id, len(instance_numbers))
             counts = counter.count_bodies([request.body for request in chunk])
@@ -153,15 +172,8 @@ def build_stage(
                     schema=REQUESTS,
                 )
             )
-            if not parameters:
-                body = chunk[0].body
-                parameters.update(
-                    max_output_tokens=body.max_output_tokens,
-                    temperature=body.temperature,
-                    top_p=body.top_p,
-                    n=body.n,
-                )
-            new = [i for i, first in enumerate(_firsts(ids, seen)) if first]
+            first[:] = first or [chunk[0].body]
+            new = [i for i, is_new in enumerate(_firsts(ids, seen)) if is_new]
             yield pl.DataFrame(
                 {
                     "request_id": [ids[i] for i in new],
@@ -180,7 +192,7 @@ def build_stage(
     requests = pl.concat(rows) if rows else pl.DataFrame(schema=REQUESTS)
     _check_window(folders, number, model, task)
     write_frame(folders.requests(number), requests)
-    return Written(requests.height, len(seen), parameters)
+    return Written(requests.height, len(seen), first[0] if first else None)
 
 
 def _counted(
@@ -198,23 +210,32 @@ def _firsts(ids: list[RequestId], seen: set[str]) -> Iterator[bool]:
         seen.add(name)
 
 
-def _for_model(requests: Iterator[Request], model: models.Model) -> Iterator[Request]:
+def _for_model(requests: Iterator[Request], model: models.Model, asked: Asked) -> Iterator[Request]:
     """Drop what the model refuses and add its reasoning allowance; choices it cannot give become draws."""
+    allowance, refused = model.reasoning_allowance_of(asked.effort), model.refused_at(asked.effort)
     for request in requests:
         body = request.body
-        limit = min(body.max_output_tokens + model.reasoning_allowance_tokens, model.max_output_tokens)
         body = replace(
             body,
-            max_output_tokens=limit,
-            temperature=None if "temperature" in model.refused else body.temperature,
-            top_p=None if "top_p" in model.refused else body.top_p,
+            max_output_tokens=min(body.max_output_tokens + allowance, model.max_output_tokens),
+            temperature=body.temperature if asked.temperature and "temperature" not in refused else None,
+            top_p=body.top_p if asked.temperature and "top_p" not in refused else None,
+            effort=asked.effort,
         )
-        if body.n > 1 and "n" in model.refused:
+        if body.n > 1 and "n" in refused:
             single = replace(body, n=1)
             for draw in range(body.n):
                 yield replace(request, body=single, draw=request.draw * body.n + draw)
         else:
             yield replace(request, body=body)
+
+
+def _venue(model: models.Model, wanted: Wanted) -> str:
+    if not wanted.emulate:
+        if wanted.as_of is not None:
+            raise RunnerError("--as-of replays a day on the emulator: give EMULATE=1 (--emulate) with it.")
+        return providers.venue_of(model.provider, wanted.env)
+    return rehearsal(model.provider, wanted.as_of)
 
 
 def _check_window(folders: Folders, number: int, model: models.Model, task: Task) -> None:
@@ -265,4 +286,5 @@ def _describe(
         caution=task.caution,
         versions={name: importlib.metadata.version(name) for name in names},
         created_at=now.isoformat(timespec="seconds"),
+        dialect=providers.dialect(model.provider, model.id, written.first) if written.first else "",
     )

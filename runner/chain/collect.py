@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import orjson
 import polars as pl
 
 from runner.chain.files import write_bytes, write_frame
@@ -23,16 +25,21 @@ from runner.request import RESPONSE_SCHEMA, Response, Status
 
 Say = Callable[[str], None]
 
-_ID = re.compile(rb'"custom_id"\s*:\s*"([a-z2-7]{26})"')
+_ID = re.compile(rb'"([a-z2-7]{26})"')
+"""Whatever a provider calls the key of a line, no other string of ours looks like this."""
+
+
+class NotOurs(Exception):
+    """A job that was taken for ours answered none of our requests, but others."""
 
 
 def salvage(
     workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, status: JobStatus, say: Say, *, patient: bool
 ) -> Job:
-    """Take an ended job's answers home: raw files, then the part, then the ledger, then the provider's copy.
+    """Take an ended job's answers home: raw files, then the part, then the ledger, which says ``collected``.
 
     Idempotent at every step: after a crash the same call fetches again and overwrites the same part. While
-    ``patient``, a job that counts answers but has no file is asked again later. Raises Unreachable and Gone.
+    ``patient``, a job that counts answers but has no file is asked again later. Raises Unreachable, Gone, NotOurs.
     """
     folders = Folders(workspace, job.run)
     files = _fetch(provider, job, folders)
@@ -40,14 +47,25 @@ def salvage(
     if not files and (status.done or status.failed):
         if patient:
             raise Unreachable("it has ended and counts answers, but its files are not there yet")
-        raise RunnerError(
-            f"{job.provider_job} counts {status.done or 0:,} answers but gives no file; ask the provider."
-        )
+        if status.state is not JobState.EXPIRED:
+            raise RunnerError(
+                f"{job.provider_job} counts {status.done or 0:,} answers but gives no file; ask the provider."
+            )
     if not files and status.state is JobState.FAILED:
-        job = ledger.move(job, State.COLLECTED, error=status.error or "it failed and left no files", billed_usd=0.0)
-        return close(ledger, provider, job)
-    job = _take_home(workspace, ledger, provider, job, files, status, say)
-    return close(ledger, provider, job)
+        return ledger.move(job, State.COLLECTED, error=status.error or "it failed and left no files", billed_usd=0.0)
+    if patient and any(map(_is_cut, files)):
+        raise Unreachable("a result file ends in the middle of a line")
+    return _take_home(workspace, ledger, provider, job, files, status, say)
+
+
+def _is_cut(path: Path) -> bool:
+    """Whether the last line has no end and cannot be read: a download that was cut where no length tells."""
+    for last in deque(read_lines(path, keep_ends=True), maxlen=1):
+        try:
+            orjson.loads(last)
+        except orjson.JSONDecodeError:
+            return not last.endswith(b"\n")
+    return False
 
 
 def restore(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, say: Say) -> bool:
@@ -67,6 +85,10 @@ def _take_home(
     folders = Folders(workspace, job.run)
     expected = frozenset(batch_ids(workspace, job))
     reading = read_results(provider, files, expected)
+    if not reading.rows and reading.unknown and not provider.names_jobs:
+        for path in files:
+            path.unlink()
+        raise NotOurs
     _report(reading, folders, job, say)
     tries = attempts(workspace, ledger, job.venue, job.model, expected)
     price = price_at(read_run(workspace, job.run), job.intended_at)
@@ -121,9 +143,9 @@ def _fetch(provider: Provider, job: Job, folders: Folders) -> list[Path]:
     return [path.replace(folders.raw / f"{job.job}{path.name.removeprefix(job.provider_job)}") for path in found]
 
 
-def close(ledger: Ledger, provider: Provider, job: Job) -> Job:
+def close(ledger: Ledger, provider: Provider, job: Job, *, keep_files: bool) -> Job:
     """Remove the uploaded input file, whose work is done, and close the job."""
-    if job.file_id:
+    if job.file_id and not keep_files:
         provider.discard(job.file_id)
         reached(Point.DISCARDED)
     job = ledger.move(job, State.CLOSED)

@@ -10,6 +10,8 @@ from pathlib import Path
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from runner.errors import RunnerError
+
 ROWS_PER_GROUP = 2_000
 """Small row groups keep a writer of long texts in flat memory."""
 
@@ -47,16 +49,29 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_frame(path: Path, frame: pl.DataFrame) -> None:
     """One frame as parquet, whole or not at all."""
-    with written(path) as temporary:
+    with written(path) as temporary, _explained(path):
         frame.write_parquet(temporary, compression="zstd")
 
 
 def write_frames(path: Path, frames: Iterable[pl.DataFrame], schema: dict[str, pl.DataType]) -> None:
     """Many frames as one parquet file, in order and in flat memory."""
-    with written(path) as temporary:
+    with written(path) as temporary, _explained(path):
         _source(lambda: iter(frames), schema).sink_parquet(
             temporary, compression="zstd", row_group_size=ROWS_PER_GROUP, maintain_order=True
         )
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Polars speaks of a file format where the disk took no more."""
+    try:
+        yield
+    except pl.exceptions.ComputeError as error:
+        raise RunnerError(
+            f"{path} could not be written ({error}): is the disk full? Nothing that was bought is lost; make room and "
+            f"run it again.",
+            exit_code=1,
+        ) from error
 
 
 def _source(make: Callable[[], Iterator[pl.DataFrame]], schema: dict[str, pl.DataType]) -> pl.LazyFrame:

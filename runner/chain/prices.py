@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, time
 
 import polars as pl
 
 from runner import models
-from runner.chain.runs import EMULATOR, Run
+from runner.chain.runs import Run
 from runner.pricing import Price, bound, highest_price, price
+from runner.venues import is_rehearsal, rehearsed_day
 
 
 def price_at(run: Run, at: datetime) -> Price | None:
     """The price where it is the model's own provider (or its rehearsal) that bills; None elsewhere."""
-    known = run.asked.venue in (run.asked.provider, EMULATOR)
-    return price(_model(run), at) if known else None
+    return price(_model(run), _day(run, at)) if _is_known(run) else None
 
 
 def bound_price_at(run: Run, at: datetime) -> Price | None:
     """The dearest price that a job made now can be billed at."""
-    known = run.asked.venue in (run.asked.provider, EMULATOR)
-    return highest_price(_model(run), at) if known else None
+    return highest_price(_model(run), _day(run, at)) if _is_known(run) else None
+
+
+def _is_known(run: Run) -> bool:
+    return run.asked.venue == run.asked.provider or is_rehearsal(run.asked.venue)
+
+
+def _day(run: Run, at: datetime) -> datetime:
+    """The time that counts: a rehearsal of another day has that day's prices."""
+    day = rehearsed_day(run.asked.venue)
+    return datetime.combine(day, time(12), UTC) if day else at
 
 
 def _model(run: Run) -> models.Model:

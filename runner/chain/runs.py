@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from pathlib import Path
 
 import orjson
@@ -16,9 +17,7 @@ import orjson
 from runner.benchmarks.base import Funnel, Options, Variant
 from runner.chain.files import write_bytes
 from runner.errors import RunnerError
-
-EMULATOR = "emulator"
-"""The venue of a rehearsal. Its answers never count for another venue."""
+from runner.venues import EMULATOR, is_rehearsal, rehearsed_day
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,10 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Asked:
-    """What makes a run this run. Equal values are the same run; anything else is another one."""
+    """What makes a run this run. Equal values are the same run; anything else is another one.
+
+    ``effort`` is asked of a thinking model; without ``temperature`` no sampling parameter is sent at all.
+    """
 
     benchmark: str
     task: str
@@ -83,13 +85,17 @@ class Asked:
     samples: int
     variants: Mapping[str, Variant] = field(default_factory=dict)
     judge: str | None = None
+    effort: str | None = None
+    temperature: bool = True
 
     @property
     def name(self) -> str:
         """``<task>__<model>__<protocol>__[emulator__]<hash>``."""
-        content = orjson.dumps(asdict(self), option=orjson.OPT_SORT_KEYS)
+        later = {"effort": None, "temperature": True}  # came after the first runs, whose names stay
+        said = {key: value for key, value in asdict(self).items() if key not in later or value != later[key]}
+        content = orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
         parts = [self.task, re.sub(r"[^A-Za-z0-9._-]+", "-", self.model), self.protocol]
-        if self.venue == EMULATOR:
+        if is_rehearsal(self.venue):
             parts.append(EMULATOR)
         return "__".join([*parts, hashlib.sha256(content).hexdigest()[:8]])
 
@@ -108,7 +114,8 @@ class Asked:
 class Run:
     """A built run as ``run.json`` keeps it: what was asked, what came of it, and what will be tested.
 
-    ``source`` is where the corpus was read from (information only). ``explanation`` is set when no instance
+    ``source`` is where the corpus was read from (information only). ``dialect`` is the endpoint and version of
+    the provider's API by which the requests go. ``explanation`` is set when no instance
     was left. ``parameters`` are those sent with every request of the first stage; ``token_counter`` names what
     counted its tokens.
     """
@@ -120,7 +127,7 @@ class Run:
     unique: int
     funnel: Funnel
     explanation: str | None
-    parameters: Mapping[str, float | int | None]
+    parameters: Mapping[str, float | int | str | None]
     token_counter: str
     tokens_exact: bool
     assumptions: tuple[str, ...]
@@ -128,6 +135,7 @@ class Run:
     caution: str | None
     versions: Mapping[str, str]
     created_at: str
+    dialect: str = ""
 
     @property
     def name(self) -> str:
@@ -248,19 +256,24 @@ def latest_run(
     model: str | None = None,
     task: str | None = None,
     protocol: str | None = None,
-    venue: str | None = None,
+    emulated: bool = False,
+    as_of: date | None = None,
 ) -> str:
-    """The most recently used run, among those of this model, task, protocol and venue where they are given.
+    """The most recently used run, among those of this model, task and protocol where they are given.
+
+    With ``emulated`` only rehearsals count, of the day ``as_of`` or of today's catalogue.
 
     One that was only looked at (built, estimated) comes after those that were submitted.
     """
-    wanted = {"model": model, "task": task, "protocol": protocol, "venue": venue}
+    wanted = {"model": model, "task": task, "protocol": protocol}
     names = list(reversed(run_names(workspace)))
     for name in sorted(names, key=lambda name: not (workspace.results / name).exists()):
         asked = asdict(read_run(workspace, name).asked)
-        if all(value is None or asked[key] == value for key, value in wanted.items()):
+        meant = not emulated or (is_rehearsal(asked["venue"]) and rehearsed_day(asked["venue"]) == as_of)
+        if meant and all(value is None or asked[key] == value for key, value in wanted.items()):
             return name
     said = ", ".join(f"{key} {value}" for key, value in wanted.items() if value is not None)
+    said += " on the emulator" if emulated else ""
     raise RunnerError(
         f"There is no run{' of ' + said if said else ''} in {workspace.batches} yet: `make submit` makes one."
     )

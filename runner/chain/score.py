@@ -12,11 +12,12 @@ from runner.benchmarks import find_task
 from runner.benchmarks.base import Scored, Task
 from runner.chain.files import write_bytes, write_frame
 from runner.chain.journal import Point, reached
-from runner.chain.runs import EMULATOR, Folders, Run, Workspace
+from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.stock import write_responses
 from runner.ledger import Ledger
 from runner.metrics.score import Score
 from runner.reporting.summary import Cost, Failure, Requests, Summary
+from runner.venues import is_rehearsal
 
 
 def score(workspace: Workspace, ledger: Ledger, run: Run) -> Summary:
@@ -124,7 +125,7 @@ def _summary(
 
 def _caution(run: Run, responses: pl.DataFrame) -> str | None:
     """The task's own word, and, where an emulator signs its answers behind another name, what they are."""
-    signed = responses["model_version"].str.contains("emulator").any() and run.asked.venue != EMULATOR
+    signed = responses["model_version"].str.contains("emulator").any() and not is_rehearsal(run.asked.venue)
     rehearsed = f"{run.asked.venue} is an emulator: this is a rehearsal, not a result" if signed else None
     return "; ".join(word for word in (rehearsed, run.caution) if word) or None
 

@@ -78,6 +78,10 @@ def standing(
         what_next = problem
     elif complete:
         what_next = "complete: `make score`"
+    elif ledger.is_withdrawn(run.name) and ledger.jobs(run=run.name, states=OPEN):
+        what_next = "cancelled; `make collect` takes home what the provider has answered"
+    elif ledger.is_withdrawn(run.name):
+        what_next = "cancelled; what was answered is kept: `make submit` shows what the rest costs and asks"
     elif reason:
         what_next = reason
     elif ours:
@@ -136,10 +140,12 @@ def _pilot_loss(workspace: Workspace, ledger: Ledger, run: Run, approved_at: flo
 
 
 def open_runs(workspace: Workspace, ledger: Ledger) -> list[str]:
-    """Approved runs that still lack answers, oldest approval first."""
+    """Runs that still lack answers: the approved ones, and any other with a job out; oldest approval first."""
+    out = dict.fromkeys(job.run for job in ledger.jobs(states=OPEN))
+    wanted = [name for name in ledger.approved_runs() if name in out or not ledger.is_withdrawn(name)]
     return [
         name
-        for name in ledger.approved_runs()
+        for name in dict.fromkeys([*wanted, *out])
         if Folders(workspace, name).run_json.exists()
         and not standing(workspace, ledger, read_run(workspace, name)).is_complete
     ]

@@ -46,6 +46,18 @@ def attempts(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: 
     return dict(zip(used["request_id"], used["attempt"], strict=True))
 
 
+def cut_short(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: pl.Series) -> list[Job]:
+    """The jobs that expired or were cancelled before they came to some of these requests."""
+    wanted = ids.unique().to_frame("request_id").lazy()
+    found = parts(workspace, ledger, venue, model)
+    if not found:
+        return []
+    unreached = pl.col("status").is_in(["expired", "cancelled"])
+    read = [pl.scan_parquet(path).select("request_id", "status", "job").filter(unreached) for _, path in found]
+    names = set(pl.concat(read).join(wanted, on="request_id", how="semi").collect()["job"])
+    return [job for job, _ in found if job.job in names]
+
+
 def answers(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: pl.Series) -> pl.DataFrame:
     """The final answers among ``ids``, over all runs: RESPONSE_SCHEMA and ``bought_by``, one row per choice.
 

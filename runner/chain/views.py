@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from runner.chain.data import Found
-from runner.chain.runs import EMULATOR, Run
+from runner.chain.orphans import Orphan
+from runner.chain.queues import queue_of
+from runner.chain.runs import Run
 from runner.chain.standing import OpenJob, Standing
 from runner.ledger import Ledger
+from runner.providers.base import Limits
 from runner.reporting.jobs import JobView
 from runner.reporting.summary import REHEARSAL
 from runner.reporting.table import Table
-from runner.reporting.words import count, usd
+from runner.reporting.words import NOT_GIVEN, count, duration, usd
+from runner.venues import is_rehearsal
 
 
-def standing_table(standings: Sequence[Standing], ledger: Ledger) -> Table:
+def standing_table(standings: Sequence[Standing], ledger: Ledger, notes: Sequence[str] = ()) -> Table:
     """One row per run: answered, in flight, waiting, money, and what happens next."""
-    rehearsals = [standing.run.asked.venue == EMULATOR for standing in standings]
+    rehearsals = [is_rehearsal(standing.run.asked.venue) for standing in standings]
     rows = []
     for standing in standings:
         spent = ledger.spent(run=standing.run.name)
@@ -39,7 +43,24 @@ def standing_table(standings: Sequence[Standing], ledger: Ledger) -> Table:
         rows=tuple(rows),
         marks=(REHEARSAL,) if rehearsals and all(rehearsals) else (),
         text_columns=(0, 6),
+        notes=tuple(notes),
     )
+
+
+def standing_notes(standings: Sequence[Standing], ledger: Ledger, limits: Callable[[Run], Limits]) -> list[str]:
+    """The queue of each model that has work out, the oldest job, and until when the provider keeps results."""
+    now = datetime.now(UTC)
+    notes = []
+    queues = {(s.run.asked.venue, s.run.asked.model): s.run for s in standings if s.open_jobs}
+    for (venue, model), run in queues.items():
+        notes.append(f"queue of {model} at {venue}: {queue_of(ledger, venue, None, model, limits(run), now)}")
+    out = {job.job.job: job.job for standing in standings for job in standing.open_jobs}
+    if made := [job.created_at for job in out.values() if job.created_at]:
+        notes.append(f"the oldest job is {duration((now - min(made)).total_seconds())} old")
+    jobs = [job for standing in standings for job in ledger.jobs(run=standing.run.name)]
+    if kept := [job.retain_until for job in jobs if job.retain_until]:
+        notes.append(f"the provider keeps the oldest of these results until {min(kept):%Y-%m-%d %H:%M} UTC")
+    return notes
 
 
 def job_views(standings: Sequence[Standing], ledger: Ledger) -> list[JobView]:
@@ -62,7 +83,7 @@ def job_views(standings: Sequence[Standing], ledger: Ledger) -> list[JobView]:
                     usd=job.billed_usd,
                     elapsed_s=_seconds(job.created_at, job.ended_at),
                 )
-    return sorted(views.values(), key=lambda view: (view.run, view.batch))
+    return sorted(views.values(), key=lambda view: (view.run, *map(int, view.batch.split("."))))
 
 
 def _view(open_job: OpenJob) -> JobView:
@@ -93,7 +114,7 @@ def funnel_table(run: Run) -> Table:
         columns=("rule", "left"),
         rows=tuple((step, count(left)) for step, left in run.funnel.steps),
         notes=tuple(f"{name}: {value}" for name, value in run.funnel.notes.items()),
-        marks=(REHEARSAL,) if run.asked.venue == EMULATOR else (),
+        marks=(REHEARSAL,) if is_rehearsal(run.asked.venue) else (),
         caution=run.caution,
     )
 
@@ -114,6 +135,29 @@ def found_tables(title: str, found: Found) -> tuple[Table, Table]:
             rows=rows,
             notes=tuple(explained),
         ),
+    )
+
+
+def orphan_table(venue: str, orphans: Sequence[Orphan]) -> Table:
+    """What the account keeps at a venue that the ledger does not know."""
+    rows = []
+    for orphan in orphans:
+        unit = "requests" if orphan.kind == "job" else "bytes"
+        size = NOT_GIVEN if orphan.size is None else f"{count(orphan.size)} {unit}"
+        age = NOT_GIVEN if orphan.age_s is None else duration(orphan.age_s)
+        rows.append((orphan.kind, orphan.name, orphan.what, size, age, orphan.run or NOT_GIVEN))
+    return Table(
+        title=f"Unknown to this folder's ledger, at {venue}",
+        columns=("", "id", "state or name", "size", "age", "run that it names"),
+        rows=tuple(rows),
+        notes=(
+            "they may belong to another folder or program that uses this account; nothing is done unasked",
+            "persona-runner orphans --adopt JOB, --cancel JOB or --delete FILE acts on the one that you name",
+        )
+        if rows
+        else ("nothing: every job and file of the account is known here",),
+        marks=(REHEARSAL,) if is_rehearsal(venue) else (),
+        text_columns=(0, 1, 2, 5),
     )
 
 

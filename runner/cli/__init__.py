@@ -6,13 +6,17 @@ import os
 import sqlite3
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from runner.cli.commands import build, clean, collect, estimate, report, run, score, status, submit
+from runner.cli.commands import build, cancel, clean, collect, estimate, report, run, score, status, submit
 from runner.cli.tools import data, demo, emulator
+from runner.cli.venues import models, orphans
 from runner.errors import RunnerError
+
+DISK_FULL = ("No space left", "File too large", "Disk quota exceeded", "disk is full")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -25,7 +29,23 @@ def cli() -> None:
     """
 
 
-for command in (build, estimate, submit, collect, run, score, report, status, clean, data, demo, emulator):
+for command in (
+    build,
+    estimate,
+    submit,
+    collect,
+    run,
+    score,
+    report,
+    status,
+    cancel,
+    orphans,
+    models,
+    clean,
+    data,
+    demo,
+    emulator,
+):
     cli.add_command(command)
 
 
@@ -52,11 +72,12 @@ def main() -> None:
         where = f" ({error.filename})" if error.filename else ""
         _stop(f"The system said: {error.strerror}{where}. Nothing that was bought is lost; run it again.", 1)
     except Exception as error:
-        if "No space left" in str(error):
+        if any(words in str(error) for words in DISK_FULL):  # libraries have errors of their own for it
             _stop("The disk is full. Nothing that was bought is lost; make room and run it again.", 1)
         path = Path("batches") / "last-error.txt"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(traceback.format_exc())
+        with suppress(OSError):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(traceback.format_exc())
         _stop(f"This is a fault of persona-runner ({type(error).__name__}); what happened is in {path}.", 1)
 
 

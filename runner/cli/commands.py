@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -10,7 +13,11 @@ import click
 from runner.chain.views import funnel_table, standing_table
 from runner.cli import options
 from runner.cli.office import Office, office, print_json, problems, say, show
+from runner.errors import RunnerError
 from runner.reporting.summary import Summary
+
+WAITING = 3
+"""Exit code of `status --exit-code` while something is still to come."""
 
 
 @click.command()
@@ -47,10 +54,20 @@ def estimate(as_json: bool, **chosen: Any) -> None:
 @click.command()
 @options.asked
 @options.spend
+@options.looks
 @options.as_json
-def submit(budget: float | None, yes: bool, as_json: bool, **chosen: Any) -> None:
+def submit(
+    budget: float | None,
+    yes: bool,
+    tier: str | None,
+    deadline: timedelta | None,
+    keep_files: bool,
+    as_json: bool,
+    **chosen: Any,
+) -> None:
     """Build if needed, show the cost, ask, and send the first batches."""
     with office() as here:
+        here.obey(tier, deadline, keep_files)
         here.check_key(chosen)
         run = here.build(chosen)
         if run.explanation:
@@ -65,10 +82,20 @@ def submit(budget: float | None, yes: bool, as_json: bool, **chosen: Any) -> Non
 @click.command()
 @options.which
 @options.waits
+@options.looks
 @options.as_json
-def collect(wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> None:
+def collect(
+    wait: bool,
+    poll: float | None,
+    tier: str | None,
+    deadline: timedelta | None,
+    keep_files: bool,
+    as_json: bool,
+    **chosen: Any,
+) -> None:
     """Collect what is finished and submit what became possible: of all open runs, or of one."""
     with office() as here:
+        here.obey(tier, deadline, keep_files)
         names = here.open_runs(chosen)
         if not names:
             say("Nothing is open: every approved run has its answers.")
@@ -84,10 +111,22 @@ def collect(wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> Non
 @options.asked
 @options.spend
 @options.waits
+@options.looks
 @options.as_json
-def run(budget: float | None, yes: bool, wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> None:
+def run(
+    budget: float | None,
+    yes: bool,
+    wait: bool,
+    poll: float | None,
+    tier: str | None,
+    deadline: timedelta | None,
+    keep_files: bool,
+    as_json: bool,
+    **chosen: Any,
+) -> None:
     """All of it: build, estimate, submit, collect until complete, score, report (it always waits)."""
     with office() as here:
+        here.obey(tier, deadline, keep_files)
         here.check_key(chosen)
         one = here.build(chosen)
         if one.explanation:
@@ -126,14 +165,36 @@ def report(**chosen: Any) -> None:
 @click.command()
 @options.which
 @options.as_json
-def status(as_json: bool, **chosen: Any) -> None:
+@click.option("--exit-code", is_flag=True, help="End with 0 when complete, 3 while waiting, 1 when stopped.")
+def status(as_json: bool, exit_code: bool, **chosen: Any) -> None:
     """Where runs stand and what happens next; asks no provider."""
     from runner.chain.runs import read_run
     from runner.chain.standing import standing
+    from runner.chain.views import standing_notes
 
     with office() as here:
         names = here.open_runs(chosen) or [here.pick(chosen).name]
         standings = [standing(here.workspace, here.ledger, read_run(here.workspace, name)) for name in names]
+        _show_standings(here, standings, as_json, standing_notes(standings, here.ledger, here.limits))
+    if exit_code and any(standing.problem for standing in standings):
+        sys.exit(1)
+    if exit_code and not all(standing.is_complete for standing in standings):
+        sys.exit(WAITING)
+
+
+@click.command()
+@options.which
+@options.waits
+@options.as_json
+def cancel(wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> None:
+    """Cancel a run: its jobs at the provider are stopped, what they answered is kept, nothing more is sent."""
+    with office() as here:
+        if not here.is_named(chosen):
+            raise RunnerError("Say which run: RUN=<its name>, or MODEL=… and TASK=… (`make status` lists them).")
+        name = here.pick(chosen)
+        standings = here.cancel(name)
+        if wait:
+            standings = here.wait([name.name], poll)
         _show_standings(here, standings, as_json)
 
 
@@ -148,7 +209,7 @@ def clean() -> None:
         say("What is left was bought, or made from it: answers, raw files, scores and the ledger.")
 
 
-def _show_standings(here: Office, standings: list[Any], as_json: bool) -> None:
+def _show_standings(here: Office, standings: list[Any], as_json: bool, notes: Sequence[str] = ()) -> None:
     from runner.chain.views import job_views
     from runner.reporting.jobs import status_table
 
@@ -169,10 +230,11 @@ def _show_standings(here: Office, standings: list[Any], as_json: bool) -> None:
                     for each in standings
                 ],
                 "batches": [asdict(job) for job in jobs],
+                "notes": list(notes),
             }
         )
         return
-    show(standing_table(standings, here.ledger))
+    show(standing_table(standings, here.ledger, notes))
     if jobs:
         show(status_table(jobs))
 

@@ -8,18 +8,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
-from runner.chain.advance import advance
-from runner.chain.approve import approve
+from runner import models, providers
+from runner.chain.advance import Orders, advance
+from runner.chain.approve import approve, withdraw
 from runner.chain.build import Wanted, build
 from runner.chain.estimate import estimate
-from runner.chain.runs import EMULATOR, Run, Workspace, latest_run, read_run, touch
+from runner.chain.runs import Run, Workspace, latest_run, read_run, touch
 from runner.chain.standing import Standing, halted, open_runs
 from runner.chain.views import job_views
 from runner.errors import RunnerError
@@ -28,12 +29,15 @@ from runner.reporting.estimate_view import Estimate, estimate_table
 from runner.reporting.progress import watch
 from runner.reporting.table import Table, print_table
 from runner.reporting.words import usd
+from runner.venues import EMULATOR, is_rehearsal, rehearsal, rehearsed_day
 
 if TYPE_CHECKING:
-    from runner.providers.base import Provider
+    from runner.providers.base import Limits, Provider
 
 Say = Callable[[str], None]
 SLOWEST_S = 60.0
+NOWHERE = "http://127.0.0.1:9"
+"""An address for what needs one and asks nobody."""
 VARIANTS = {"min_history": "min_history", "history_lag": "history_lag_days", "match_length": "match_length"}
 
 
@@ -62,8 +66,10 @@ class Office:
     ledger: Ledger
     env: Mapping[str, str]
     exits: ExitStack
-    emulator_url: str | None = None
+    emulators: dict[date | None, str] = field(default_factory=dict)
     providers: dict[tuple[str, str], Provider] = field(default_factory=dict)
+    orders: Orders = field(default_factory=Orders)
+    tier: str | None = None
 
     @property
     def now(self) -> datetime:
@@ -72,13 +78,11 @@ class Office:
 
     def connect(self, provider: str, venue: str) -> Provider:
         """Open a venue once per command; the emulator is started when it is the one that answers."""
-        from runner import providers
-
         key = (provider, venue)
         if key not in self.providers:
-            if venue == EMULATOR:
-                url = f"{self._emulator()}/{provider}"
-                self.providers[key] = providers.connect(provider, self.env, base_url=url, venue=EMULATOR)
+            if is_rehearsal(venue):
+                url = f"{self._emulator(rehearsed_day(venue))}/{provider}"
+                self.providers[key] = providers.connect(provider, self.env_of(provider), base_url=url, venue=venue)
             else:
                 here = providers.venue_of(provider, self.env)
                 if here != venue:
@@ -86,22 +90,42 @@ class Office:
                         f"This run is asked at {venue}, but the environment leads to {here}; set the base URL "
                         f"({provider.upper()}_BASE_URL) that it was submitted with."
                     )
-                self.providers[key] = providers.connect(provider, self.env)
+                self.providers[key] = providers.connect(provider, self.env_of(provider))
         return self.providers[key]
 
-    def _emulator(self) -> str:
-        if self.emulator_url is None:
+    def _emulator(self, day: date | None) -> str:
+        if day not in self.emulators:
             from runner.emulator import start
 
-            self.emulator_url = self.exits.enter_context(start(self.workspace.batches / "emulator")).base_url
-        return self.emulator_url
+            folder = self.workspace.batches / EMULATOR
+            state = folder / str(day) if day else folder
+            self.emulators[day] = self.exits.enter_context(start(state, at=day)).base_url
+        return self.emulators[day]
+
+    def obey(self, tier: str | None, deadline: timedelta | None, keep_files: bool) -> None:
+        """Take in what is ordered for jobs; a tier given by option goes before the environment's."""
+        self.tier = tier
+        self.orders = Orders(deadline, keep_files)
+
+    def env_of(self, provider: str) -> Mapping[str, str]:
+        """The environment for a provider, with the tier that was ordered."""
+        variable = providers.tier_variable(provider)
+        return {**self.env, variable: self.tier} if self.tier and variable else self.env
+
+    def limits(self, run: Run) -> Limits:
+        """What the registry allows the run's model under this environment; needs no key and asks nobody."""
+        provider = run.asked.provider
+        return providers.connect(provider, self.env_of(provider), base_url=NOWHERE).limits(run.asked.model)
 
     def check_key(self, options: Mapping[str, Any]) -> None:
-        """Say at once that a key is missing, before any work is done."""
-        from runner import models, providers
-
-        if options["model"] and not options["emulate"]:
-            providers.connect(models.find_model(options["model"]).provider, self.env)
+        """Say at once that a key is missing, or that nothing can be rehearsed, before any work is done."""
+        if not options["model"]:
+            return
+        provider = models.find_model(options["model"]).provider
+        if options["emulate"]:
+            providers.connect(provider, self.env_of(provider), base_url=NOWHERE, venue=rehearsal(provider))
+        else:
+            providers.connect(provider, self.env_of(provider))
 
     def build(self, options: Mapping[str, Any]) -> Run:
         """The run that the options ask for, by name or by description, built if needed."""
@@ -124,7 +148,10 @@ class Office:
             seed=options["seed"],
             samples=options["samples"],
             variants=variants,
+            effort=options["effort"],
+            temperature=not options["no_temperature"],
             emulate=options["emulate"],
+            as_of=options["as_of"],
             env=self.env,
         )
         return build(self.workspace, wanted, self.now, say)
@@ -133,18 +160,28 @@ class Office:
         """A run that exists: by name, or the latest one of this model, task and protocol."""
         name = options["run_name"] or latest_run(
             self.workspace,
-            model=options["model"],
+            model=options["model"] and models.find_model(options["model"]).id,
             task=options["task"],
             protocol=options["protocol"],
-            venue=EMULATOR if options["emulate"] else None,
+            emulated=options["emulate"],
+            as_of=options["as_of"],
         )
         return read_run(self.workspace, name)
 
     def open_runs(self, options: Mapping[str, Any]) -> list[str]:
         """The one run that the options name, or all that are open."""
-        if any(options[name] for name in ("run_name", "model", "task", "protocol", "emulate")):
+        if self.is_named(options):
             return [self.pick(options).name]
         return open_runs(self.workspace, self.ledger)
+
+    def is_named(self, options: Mapping[str, Any]) -> bool:
+        """Whether the options choose a run."""
+        return any(options[name] for name in ("run_name", "model", "task", "protocol", "emulate"))
+
+    def cancel(self, run: Run) -> list[Standing]:
+        """Take the yes back, cancel what is out, and keep what it has answered so far."""
+        withdraw(self.workspace, self.ledger, run, self.now, say)
+        return self.advance([run.name])
 
     def estimate(self, run: Run) -> Estimate:
         """What is still to be bought of a run, and for how much."""
@@ -157,7 +194,7 @@ class Office:
 
         What has stopped the run is said; only ``submit`` itself may overrule it, never a script that runs again.
         """
-        if run.asked.venue != EMULATOR:
+        if not is_rehearsal(run.asked.venue):
             self.connect(run.asked.provider, run.asked.venue)  # a missing key is said before anything is asked
         shown = self.estimate(run)
         if not quiet:
@@ -172,15 +209,22 @@ class Office:
 
     def advance(self, names: Sequence[str], tell: Say = say) -> list[Standing]:
         """Collect what ended and submit what became possible, once."""
-        return advance(self.workspace, self.ledger, names, self.connect, self.now, tell)
+        return advance(self.workspace, self.ledger, names, self.connect, self.now, tell, self.orders)
 
     def wait(self, names: Sequence[str], poll: float | None) -> list[Standing]:
         """Advance until everything is answered or cannot go on, showing each batch."""
         pause = poll or 1.0
+        told: set[str] = set()
         with watch(sys.stderr) as display:
+
+            def tell(sentence: str) -> None:
+                if sentence not in told:  # what is said at every poll is said once
+                    told.add(sentence)
+                    display.note(sentence)
+
             while True:
-                standings = self.advance(names, display.note)
-                rehearsed = all(standing.run.asked.venue == EMULATOR for standing in standings)
+                standings = self.advance(names, tell)
+                rehearsed = all(is_rehearsal(standing.run.asked.venue) for standing in standings)
                 if not any(standing.is_moving for standing in standings):
                     return standings
                 step = min(pause, 0.2) if rehearsed and poll is None else pause

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import date, timedelta
 from typing import Any
 
 import click
+
+
+class Duration(click.ParamType[timedelta]):
+    """``20h``, ``90m``, ``2d``."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        """The time; a sentence where it is none."""
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mhd])", str(value).strip().lower())
+        if isinstance(value, timedelta):
+            return value
+        if found is None or float(found[1]) == 0:
+            self.fail(f"{value!r} is no time: write 90m, 20h or 2d", param, ctx)
+        return float(found[1]) * {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}[found[2]]
+
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -13,6 +31,13 @@ Decorator = Callable[[Command], Command]
 
 def _split(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for text in value for name in text.replace(",", " ").split())
+
+
+def _day(context: click.Context, parameter: click.Parameter, value: str | None) -> date | None:
+    try:
+        return date.fromisoformat(value) if value else None
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no day: write 2025-06-01", context, parameter) from None
 
 
 def together(*decorators: Decorator) -> Decorator:
@@ -32,6 +57,7 @@ which = together(
     click.option("--task", help="3.1 score sign, 3.2 score value, 3.2-all, 3.3 next text."),
     click.option("--protocol", type=click.Choice(["strict", "paper"]), help="Rules of selection and prompting."),
     click.option("--emulate", is_flag=True, help="A rehearsal on the embedded emulator: no key, no money."),
+    click.option("--as-of", metavar="DAY", callback=_day, help="With --emulate: the catalogue of that day."),
 )
 asked = together(
     which,
@@ -39,6 +65,8 @@ asked = together(
     click.option("--setting", "settings", multiple=True, callback=_split, help="Only these (default: all four)."),
     click.option("--limit", type=click.IntRange(1), help="At most so many instances, in sample order."),
     click.option("--seed", type=int, default=0, show_default=True, help="Of every random choice."),
+    click.option("--effort", help="How much a thinking model is to think: low, medium, high, … (its default)."),
+    click.option("--no-temperature", is_flag=True, help="Send no sampling parameters."),
     click.option("--samples", type=click.IntRange(1), help="Answers per request."),
     click.option("--min-history", type=click.IntRange(1), help="strict: own history items an instance needs (3)."),
     click.option("--history-lag", type=click.IntRange(0), help="strict: days a history item must be older (7)."),
@@ -52,5 +80,10 @@ spend = together(
 waits = together(
     click.option("--wait", is_flag=True, help="Keep polling until everything is answered."),
     click.option("--poll", type=click.FloatRange(0.05), metavar="SECONDS", help="A fixed pace (1 s growing to 60 s)."),
+)
+looks = together(
+    click.option("--tier", metavar="TIER", help="The account's usage tier at the provider (its queue limits)."),
+    click.option("--deadline", type=Duration(), help="Cancel jobs older than this (20h), keep what they answered."),
+    click.option("--keep-files", is_flag=True, help="Leave uploaded input files at the provider."),
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")

@@ -71,9 +71,9 @@ def emulator(arguments: tuple[str, ...]) -> None:
 def demo() -> None:
     """The whole chain for 3.1, 3.2 and 3.3 on a synthetic corpus and the emulator: no key, no money."""
     from runner.chain.report import write_report
-    from runner.chain.runs import EMULATOR
     from runner.chain.score import score as judge
     from runner.reporting.tables import result_table
+    from runner.venues import is_rehearsal
 
     with office() as here:
         written: list[str] = []
@@ -82,7 +82,7 @@ def demo() -> None:
             say(f"\n=== Task {task}: build, estimate, submit, collect, score (EMULATE=1) ===")
             asked = {**_DEMO, "task": task}
             run = here.build(asked)
-            assert run.asked.venue == EMULATOR
+            assert is_rehearsal(run.asked.venue)
             before = len(here.ledger.jobs(run=run.name))
             here.submit(run, None, yes=True)
             standings = here.wait([run.name], None)
@@ -109,7 +109,10 @@ _DEMO: dict[str, Any] = {
     "limit": 150,
     "seed": 0,
     "samples": None,
+    "effort": None,
+    "no_temperature": False,
     "emulate": True,
+    "as_of": None,
     "min_history": None,
     "history_lag": None,
     "label_balance": None,

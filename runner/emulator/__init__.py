@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from types import TracebackType
 
@@ -16,7 +17,7 @@ START_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True)
 class Running:
-    """A server process of ours. OpenAI's SDK takes ``base_url + "/openai/v1"``."""
+    """A server process of ours. Each provider is at ``base_url + "/<provider>"``, OpenAI at ``/openai/v1``."""
 
     base_url: str
     process: subprocess.Popen[bytes]
@@ -46,12 +47,14 @@ def start(
     faults: Sequence[str] = (),
     tier: int | None = None,
     plain: bool = False,
+    at: date | None = None,
 ) -> Running:
     """Serve a state folder in a process of its own, which dies with this one.
 
     ``faults`` are ``NAME`` or ``NAME:RATE`` and stay in the state folder, as all that is set here; what is not
-    given stays as it was. Raises
-    RuntimeError with the server's own words when it does not come up.
+    given stays as it was. The clock of a new folder begins ``at`` the first second of that day (UTC), today if
+    None; that of an old one goes on from where it is. Raises RuntimeError with the server's own words when it
+    does not come up.
     """
     import urllib.request
 
@@ -62,6 +65,7 @@ def start(
     command += ["--seed", str(seed)] if seed is not None else []
     command += ["--tier", str(tier)] if tier else []
     command += ["--plain"] if plain else []
+    command += ["--at", at.isoformat()] if at else []
     package = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     log = state / "server.log"

@@ -8,12 +8,16 @@ import socket
 import sys
 import threading
 from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Bind first, say the port, then load what takes time: early callers wait in the socket's queue."""
-    options = _options(arguments)
+    options = _options(sys.argv[1:] if arguments is None else arguments)
+    if options.list_faults:
+        _list_faults()
+        return
     # The protocol is named because asyncio sets TCP_NODELAY only then: without it each answer takes 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -27,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         threading.Thread(target=_exit_with_stdin, daemon=True).start()
 
     from runner.emulator.faults import parse
+    from runner.emulator.registry import HOSTS
     from runner.emulator.server import serve
     from runner.emulator.service import open_service
 
@@ -34,7 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         faults = dict(map(parse, options.fault))
     except ValueError as error:
         sys.exit(str(error))
-    service = open_service(options.state)
+    if strange := set(options.protocol) - set(HOSTS):
+        sys.exit(f"unknown protocol {min(strange)!r}; there are: {', '.join(HOSTS)}")
+    service = open_service(options.state, {name: host.dialect.wire for name, host in HOSTS.items()})
+    if options.at:
+        service.clock.begin(datetime.combine(options.at, time.min, UTC).timestamp())
     for key in ("seed", "tier", "plain"):
         if getattr(options, key) is not None:
             service.store.set_setting(key, getattr(options, key))
@@ -47,22 +56,51 @@ def main(arguments: Sequence[str] | None = None) -> None:
         part.write_text(f"{port}\n")
         part.replace(options.port_file)
     print(f"http://127.0.0.1:{port}", flush=True)
-    print(f"OPENAI_BASE_URL=http://127.0.0.1:{port}/openai/v1", flush=True)
+    for name in options.protocol or HOSTS:
+        print(f"{HOSTS[name].variable}=http://127.0.0.1:{port}/{name}{HOSTS[name].path}", flush=True)
     serve(service, listener)
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _options(given: Sequence[str]) -> argparse.Namespace:
+    """What the command line says, after what the file of ``--config`` says."""
+    parser = _parser()
+    config = parser.parse_known_args(given)[0].config
+    if config is None:
+        return parser.parse_args(given)
+
+    from runner.emulator.config import arguments
+
+    try:
+        return parser.parse_args([*arguments(config), *given])
+    except ValueError as error:
+        sys.exit(str(error))
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="persona-runner emulator", description="A local batch service.")
     parser.add_argument("--state", type=Path, default=Path("batches/emulator"), help="folder of jobs, bill, clock")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--port-file", type=Path, help="write the port here once the service is ready")
     parser.add_argument("--clock", choices=("auto", "real", "driven"), help="kept in the state; auto if new")
+    parser.add_argument("--at", type=date.fromisoformat, metavar="DATE", help="where the clock of a new state begins")
     parser.add_argument("--seed", type=int, help="of every draw; kept in the state")
-    parser.add_argument("--tier", type=int, choices=range(1, 6), help="usage tier (queue limits); 5 if new")
+    parser.add_argument("--tier", type=int, choices=range(1, 6), help="usage tier (queue limits); the highest if new")
     parser.add_argument("--plain", action="store_true", default=None, help="never vary the form of answers")
+    parser.add_argument("--protocol", action="append", default=[], metavar="NAME", help="whose address to print")
     parser.add_argument("--fault", action="append", default=[], metavar="NAME[:RATE]", help="misbehave")
+    parser.add_argument("--list-faults", action="store_true", help="say which faults there are, and end")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="these options in TOML or JSON; faults in a table")
     parser.add_argument("--exit-with-stdin", action="store_true", help="stop when standard input ends")
-    return parser.parse_args(arguments)
+    return parser
+
+
+def _list_faults() -> None:
+    from runner.emulator.faults import FAULTS
+
+    for fault in FAULTS.values():
+        bound = " At most two in a row." if fault.is_bounded else ""
+        whose = f" Only {', '.join(fault.providers)}." if fault.providers else ""
+        print(f"{fault.name:<24} per {fault.unit:<5} {fault.rate:<5} {fault.doc}{bound}{whose}")
 
 
 def _exit_with_stdin() -> None:

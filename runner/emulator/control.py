@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from runner.emulator import tokenizer
-from runner.emulator.faults import FAULTS, parse
+from runner.emulator.faults import FAULTS, described, parse
 from runner.emulator.service import Service
 
 SHOWN = (
@@ -28,13 +28,15 @@ SHOWN = (
     "tokens",
     "completed",
     "failed",
+    "expired",
+    "cancelled",
     "output_file",
     "error_file",
     "created_at",
     "expires_at",
     "next_at",
 )
-BILLED = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "usd")
+BILLED = ("input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "usd")
 
 
 def mount(service: Service) -> Mount:
@@ -62,7 +64,7 @@ def mount(service: Service) -> Mount:
                 return _json({"error": str(error)}, 400)
             await run_in_threadpool(service.faults.put, rates)
         rates = service.faults.rates()
-        return _json({name: {"rate": rates.get(name, 0.0), "doc": fault.doc} for name, fault in FAULTS.items()})
+        return _json({name: {"rate": rates.get(name, 0.0), **described(fault)} for name, fault in FAULTS.items()})
 
     return Mount(
         "/control",
@@ -91,8 +93,8 @@ def _bill(service: Service) -> dict[str, object]:
     """Every request that was charged, one line each time; totals; and per job what it came to."""
     service.life.settle()
     rows = service.store.db.execute(
-        f"SELECT bill.custom_id, jobs.id AS job, bill.model, {', '.join(f'bill.{key}' for key in BILLED)}"
-        " FROM bill JOIN jobs ON jobs.seq = bill.job ORDER BY bill.seq"
+        "SELECT bill.custom_id, jobs.id AS job, jobs.provider, bill.model,"
+        f" {', '.join(f'bill.{key}' for key in BILLED)} FROM bill JOIN jobs ON jobs.seq = bill.job ORDER BY bill.seq"
     )
     sums = {
         row["job"]: (row["n"], row["usd"])
@@ -107,13 +109,14 @@ def _bill(service: Service) -> dict[str, object]:
         "jobs": [
             {
                 "job": job.id,
+                "provider": job.provider,
                 "state": job.state,
                 "created_at": job.created_at,
                 "model": job.model,
                 "requests": sums.get(job.seq, (0, 0.0))[0],
                 "usd": sums.get(job.seq, (0, 0.0))[1],
             }
-            for job in reversed(service.jobs.newest_first())
+            for job in service.jobs.select("ORDER BY seq")
         ],
         "totals": dict(totals),
     }
@@ -122,5 +125,5 @@ def _bill(service: Service) -> dict[str, object]:
 def _jobs(service: Service) -> dict[str, object]:
     """The table of jobs, oldest first."""
     service.life.settle()
-    jobs = reversed(service.jobs.newest_first())
+    jobs = service.jobs.select("ORDER BY seq")
     return {"jobs": [{name: getattr(job, name) for name in SHOWN} for job in jobs]}

@@ -1,12 +1,14 @@
-"""At the edge of HTTP: the emulated Date on every answer, and answers that are cut off."""
+"""At the edge of HTTP: the emulated Date on every answer, and connections that are reset."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping
+import asyncio
+import socket
+import struct
+from collections.abc import MutableMapping
 from email.utils import formatdate
 from typing import Any
 
-from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runner.emulator.store import Clock
@@ -31,15 +33,10 @@ class Dated:
         await self._app(scope, receive, dated)
 
 
-class Cut(Response):
-    """An answer that promises more bytes than it gives; uvicorn closes the connection of an unfinished one."""
-
-    def __init__(self, promised_bytes: int, chunks: Iterable[bytes] = ()) -> None:
-        super().__init__(headers={"content-length": str(promised_bytes)})
-        self._chunks = chunks
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Begin the answer and leave it."""
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        for chunk in self._chunks:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+async def reset(receive: Receive) -> None:
+    """Reset the connection of a request whose ``receive`` is uvicorn's own: ASGI has no word for it."""
+    transport: asyncio.Transport = receive.__self__.transport  # type: ignore[attr-defined]
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
+    while (await receive())["type"] != "http.disconnect":  # uvicorn must know before we return
+        pass

@@ -1,4 +1,4 @@
-"""A job's requests run and written down: output file, error file, bill.
+"""A job's requests run and written down: result files and bill.
 
 The input is streamed and results go straight to disk, so that a file of 200 MB costs no memory. Nothing here
 touches the database: the caller commits the outcome in one transaction, or it never happened.
@@ -8,98 +8,66 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import orjson
 
 from runner.emulator import draws
-from runner.emulator.answering import PrefixCache, answer
-from runner.emulator.tariff import Model
-from runner.emulator.wire import Choice, Usage, Wire
+from runner.emulator.answering import answer, factor
+from runner.emulator.caching import PrefixCache
+from runner.emulator.garbling import garbled, huge, with_separators, with_surrogate
+from runner.emulator.jobs import Job
+from runner.emulator.resultfile import ResultFile
+from runner.emulator.tariff import Model, tariff
+from runner.emulator.wire import Ask, Choice, Usage, Wire
 
-BillRow = tuple[int, str, str, int, int, int, int, float]
-
-SERVER_ERROR = {
-    "error": {
-        "message": "The server had an error while processing your request. Sorry about that!",
-        "type": "server_error",
-        "param": None,
-        "code": "server_error",
-    }
-}
+BillRow = tuple[int, str, str, int, int, int, int, int, float]
 
 
 @dataclass(frozen=True)
 class Plan:
     """What is to be run: ``answered`` requests (None = all), and what the rest ends as.
 
-    ``faults`` maps a line fault to the 0-based lines that it hits; ``number`` is the job's.
+    ``ending`` is ``expired``, ``cancelled`` or ``failed``. ``line_faults`` maps a line fault to the 0-based
+    lines that it hits.
     """
 
-    number: int
+    job: Job
     seed: int
-    model: Model
     at: float
     plain: bool
-    shuffle: bool
-    all_failed: bool
-    ending: str | None
-    answered: frozenset[int] | None
-    faults: dict[str, set[int]] = field(default_factory=dict)
+    ending: str = "expired"
+    answered: frozenset[int] | None = None
+    line_faults: dict[str, set[int]] = field(default_factory=dict)
 
     def hits(self, fault: str, line: int) -> bool:
         """Whether the fault is on this line."""
-        return line in self.faults.get(fault, ())
+        return line in self.line_faults.get(fault, ())
+
+    def ending_of(self, line: int) -> str | None:
+        """What the line ends as without being run; None when it is run."""
+        if self.answered is not None and line not in self.answered:
+            return self.ending
+        if "all_failed" in self.job.faults:
+            return "failed"
+        if self.hits("mixed_endings", line):
+            return ("failed", "expired", "cancelled")[draws.integer(self.seed, "mixed", self.job.seq, line) % 3]
+        return None
 
 
 @dataclass
 class Outcome:
-    """What running left: two unfinished files (None when nothing was written) and the bill's rows."""
+    """What running left: two unfinished files (None when nothing was written), the counts, the bill's rows."""
 
     output: Path | None = None
     error: Path | None = None
     completed: int = 0
     failed: int = 0
+    expired: int = 0
+    cancelled: int = 0
     usage: Usage = field(default_factory=Usage)
     bill: list[BillRow] = field(default_factory=list)
-
-
-class Lines:
-    """A result file in the making: appended in order of execution, then laid out in the order of delivery."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._raw = path.with_suffix(".raw")
-        self._file = self._raw.open("w+b")
-        self._spans: list[tuple[int, int]] = []
-
-    def add(self, line: bytes, copies: int = 1) -> None:
-        """Write one line."""
-        start = self._file.tell()
-        self._file.write(line + b"\n")
-        self._spans += [(start, len(line) + 1)] * copies
-
-    def close(self, order: list[int] | None) -> Path | None:
-        """The finished file, its lines in the given order; None when there is no line."""
-        with self._file as raw:
-            if self._spans and order is not None:
-                with self._path.open("wb") as out:
-                    for index in order:
-                        start, size = self._spans[index]
-                        raw.seek(start)
-                        out.write(raw.read(size))
-        if not self._spans:
-            self._raw.unlink()
-            return None
-        if order is None:
-            self._raw.replace(self._path)
-        else:
-            self._raw.unlink()
-        return self._path
-
-    def __len__(self) -> int:
-        return len(self._spans)
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
@@ -110,60 +78,84 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
 
 def run(plan: Plan, wire: Wire, source: Path, counts: array[int], folder: Path) -> Outcome:
-    """Run a validated input file. ``counts`` are its prompts' tokens; files are made in ``folder``."""
-    made = Outcome()
-    files = {name: Lines(folder / f"{plan.number}.{name}.part") for name in ("output", "error")}
-    cache = PrefixCache(plan.seed, plan.number)
+    """Run a validated input. ``counts`` are its prompts' tokens; files are made in ``folder``."""
+    running = Execution(plan, wire, folder)
     for index, line in enumerate(lines_of(source)):
-        ask = wire.ask(line, plan.model, counts[index])
-        salt = f"{plan.seed}.{plan.number}.{index}"
-        if plan.answered is not None and index not in plan.answered:
-            files["error"].add(orjson.dumps(wire.unanswered(ask.custom_id, plan.ending or "expired", salt)))
-            continue
-        if ask.refusal or plan.all_failed:
-            status, body = (400, {"error": ask.refusal}) if ask.refusal else (500, SERVER_ERROR)
+        running.settle(index, wire.ask(line, plan.job, counts[index]), counts[index])
+    return running.outcome()
+
+
+class Execution:
+    """The requests of one job, one after another, and what they have left so far."""
+
+    def __init__(self, plan: Plan, wire: Wire, folder: Path) -> None:
+        job, rules = plan.job, tariff(plan.job.provider).rules
+        end = b"\r\n" if "crlf" in job.faults else b"\n"
+        self._plan = plan
+        self._wire = wire
+        self._made = Outcome()
+        self._cache = PrefixCache(plan.seed, job.seq, rules.cache)
+        self._output = ResultFile(folder / f"{job.seq}.output.part", end)
+        self._error = self._output
+        if not rules.one_result_file:
+            self._error = ResultFile(folder / f"{job.seq}.error.part", end)
+
+    def settle(self, index: int, ask: Ask, tokens: int) -> None:
+        """Give one request its end: an answer, an error, or neither."""
+        plan, wire, made = self._plan, self._wire, self._made
+        salt = f"{plan.seed}.{plan.job.seq}.{index}"
+        ending = plan.ending_of(index)
+        if ending is None and ask.model is not None and not ask.refusal:
+            made.completed += 1
+            if plan.hits("status_zero", index):
+                self._output.add(orjson.dumps(wire.refused(ask.custom_id, 0, None, salt)))
+            elif not plan.hits("missing_id", index):
+                self._answer(index, ask, ask.model, tokens, salt)
+        elif ending is None:
             made.failed += 1
-            files["error"].add(orjson.dumps(wire.refused(ask.custom_id, status, body, salt)))
-            continue
-        made.completed += 1
-        if plan.hits("missing_id", index):
-            continue
-        if plan.hits("status_zero", index):
-            files["output"].add(orjson.dumps(wire.refused(ask.custom_id, 0, {}, salt)))
-            continue
-        choices, output, reasoning = answer(plan.seed, plan.number, ask, plan.model, plain=plan.plain)
-        if plan.hits("u2028", index):
-            choices = [Choice(with_separators(choice.text), choice.finish_reason) for choice in choices]
-        usage = Usage(counts[index], cache.cached_tokens(ask, counts[index]), output, reasoning)
-        made.bill.append(_billed(plan, ask.custom_id, usage))
-        result = wire.answered(ask, plan.model, choices, usage, plan.at, salt)
-        _deliver(files["output"], plan, index, ask.custom_id, result)
-    made.usage = Usage(*(sum(int(row[column]) for row in made.bill) for column in (3, 4, 5, 6)))
-    for name, lines in files.items():
-        order = list(range(len(lines)))
-        draws.stream(plan.seed, "shuffle", plan.number, name).shuffle(order)
-        setattr(made, name, lines.close(order if plan.shuffle else None))
-    return made
+            self._error.add(orjson.dumps(wire.refused(ask.custom_id, 400, ask.refusal, salt)))
+        elif ending == "failed":
+            made.failed += 1
+            self._error.add(orjson.dumps(wire.refused(ask.custom_id, 500, None, salt)))
+        else:
+            made.expired += ending == "expired"
+            made.cancelled += ending == "cancelled"
+            if "no_error_file" not in plan.job.faults:
+                self._error.add(orjson.dumps(wire.unanswered(ask.custom_id, ending, salt)))
 
+    def outcome(self) -> Outcome:
+        """The finished files, with all that was counted."""
+        made, is_one = self._made, self._error is self._output
+        made.usage = Usage(*(sum(int(row[column]) for row in made.bill) for column in (3, 4, 5, 6, 7)))
+        made.output = self._finish(self._output, "output", is_needed=is_one)
+        made.error = None if is_one else self._finish(self._error, "error", is_needed=False)
+        return made
 
-def with_separators(text: str) -> str:
-    """The text with the three characters that look like line ends but are none: for spaces, or at its end."""
-    head, *rest = text.split(" ", 3)
-    ends = ("\u2028", "\u2029", "\x85")
-    return head + "".join(end + word for end, word in zip(ends, rest, strict=False)) + "".join(ends[len(rest) :])
+    def _answer(self, index: int, ask: Ask, model: Model, tokens: int, salt: str) -> None:
+        """Answer one request, put it on the bill, and write its line with the faults that a client must survive."""
+        plan, number = self._plan, self._plan.job.seq
+        per_token = factor(plan.seed, plan.job.provider, model.name)
+        choices, output, reasoning = answer(plan.seed, number, ask, model, plain=plan.plain, per_token=per_token)
+        if plan.hits("filtered", index):
+            choices, output, reasoning = [Choice("", "filtered") for _ in choices], 0, 0
+        cached, written, written_long = self._cache.use(ask, model, tokens)
+        usage = Usage(tokens, cached, output, reasoning, written, written_long)
+        usd = model.usd(tokens, cached, output, written, written_long)
+        self._made.bill.append((number, ask.custom_id, model.name, tokens, cached, output, reasoning, written, usd))
+        for fault, change in (("u2028", with_separators), ("lone_surrogate", with_surrogate), ("huge_line", huge)):
+            if plan.hits(fault, index):
+                choices = [replace(choice, text=change(choice.text)) for choice in choices]
+        line = garbled(self._wire.answered(ask, choices, usage, plan.at, salt))
+        if plan.hits("unknown_id", index):
+            stranger = replace(ask, custom_id=f"unknown-{ask.custom_id}"[:64])
+            self._output.add(garbled(self._wire.answered(stranger, choices, usage, plan.at, salt)))
+        if plan.hits("bad_line", index):
+            line = line[: len(line) // 2]
+        self._output.add(line, copies=2 if plan.hits("duplicate_line", index) else 1)
 
-
-def _billed(plan: Plan, custom_id: str, usage: Usage) -> BillRow:
-    usd = plan.model.usd(usage.input, usage.cached, usage.output)
-    counts = (usage.input, usage.cached, usage.output, usage.reasoning)
-    return (plan.number, custom_id, plan.model.name, *counts, usd)
-
-
-def _deliver(file: Lines, plan: Plan, index: int, custom_id: str, result: dict[str, object]) -> None:
-    """Write an answered line, with the line faults that a client must survive."""
-    line = orjson.dumps(result)
-    if plan.hits("unknown_id", index):
-        file.add(orjson.dumps(result | {"custom_id": f"unknown-{custom_id}"}))
-    if plan.hits("bad_line", index):
-        line = line[: len(line) // 2]
-    file.add(line, copies=2 if plan.hits("duplicate_line", index) else 1)
+    def _finish(self, file: ResultFile, name: str, *, is_needed: bool) -> Path | None:
+        job, order = self._plan.job, None
+        if "shuffle" in job.faults:
+            order = list(range(len(file)))
+            draws.stream(self._plan.seed, "shuffle", job.seq, name).shuffle(order)
+        return file.close(order, is_cut="truncated_result" in job.faults, is_needed=is_needed)

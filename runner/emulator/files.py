@@ -50,9 +50,9 @@ class FileStore:
         part: Path,
         now: float,
         expires_at: float | None,
+        file_id: str,
     ) -> str:
         """Give finished bytes their id, inside the caller's transaction."""
-        file_id = new_id("file-")
         size = part.stat().st_size
         part.replace(self._store.path(file_id))
         db.execute(

@@ -9,12 +9,12 @@ from typing import Any
 from runner.emulator import draws
 from runner.emulator.faults import LATE_IDS_S, LIST_LAG_S, NOT_FOUND_S, Faults
 from runner.emulator.store import Clock, Store, new_id
+from runner.emulator.tariff import tariff
 from runner.emulator.wire import Json
 
-WINDOW_S = 24 * 3600.0
 OPEN = ("validating", "in_progress", "finalizing", "cancelling")
 VALIDATING_S = (2, 20)
-JSON_COLUMNS = frozenset({"metadata", "faults", "errors", "usage"})
+JSON_COLUMNS = frozenset({"metadata", "options", "faults", "errors", "usage"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,10 @@ class Job:
     """A row of the table of jobs; times are unix seconds of the service's clock.
 
     ``next_at`` is when the next event of its life is due. ``tokens`` are its prompts' tokens, ``refused`` the
-    lines that the endpoint will not accept. ``seq`` numbers the jobs of the folder from 1.
+    lines that the endpoint will not accept; ``expired`` and ``cancelled`` those that ended so. ``seq`` numbers
+    the jobs of the folder from 1. ``input_file`` is "" when the requests came with the create. ``options`` is
+    what else the create said that its protocol needs later (a display name, a version, the model of the job).
+    ``usage`` are the fields of ``wire.Usage`` in order.
     """
 
     seq: int
@@ -31,6 +34,7 @@ class Job:
     endpoint: str
     input_file: str
     metadata: dict[str, str] | None
+    options: Json | None
     faults: list[str]
     output_ttl: int | None
     state: str
@@ -43,6 +47,8 @@ class Job:
     tokens: int
     completed: int
     failed: int
+    expired: int
+    cancelled: int
     output_file: str | None
     error_file: str | None
     created_at: float
@@ -87,37 +93,35 @@ class Jobs:
         self._clock = clock
         self._faults = faults
 
-    def create(self, provider: str, endpoint: str, input_file: str, metadata: Any, output_ttl: int | None) -> Job:
-        """A new job, validating."""
-        job_id = new_id("batch_")
-        with self._store.transaction() as db:
-            now = self._clock.now()
-            seq = int(db.execute("SELECT coalesce(max(seq), 0) + 1 AS n FROM jobs").fetchone()["n"])
-            row = {
-                "seq": seq,
-                "id": job_id,
-                "provider": provider,
-                "endpoint": endpoint,
-                "input_file": input_file,
-                "metadata": json.dumps(metadata),
-                "faults": json.dumps(self._faults.of_job(seq)),
-                "output_ttl": output_ttl,
-                "state": "validating",
-                "next_at": now + draws.between(*VALIDATING_S, self._store.seed, "validating", seq),
-                "created_at": now,
-                "expires_at": now + WINDOW_S,
-            }
-            db.execute(f"INSERT INTO jobs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
-        return self.select("WHERE id = ?", job_id)[0]
+    def draft(self, provider: str, **said: Any) -> Job:
+        """A new job, validating, not stored yet: ``said`` are the columns that the create says."""
+        rules, now = tariff(provider).rules, self._clock.now()
+        seq = int(self._store.db.execute("SELECT coalesce(max(seq), 0) + 1 AS n FROM jobs").fetchone()["n"])
+        known = {
+            "seq": seq,
+            "id": new_id(rules.job_prefix),
+            "provider": provider,
+            "faults": self._faults.of_job(provider, seq),
+            "state": "validating",
+            "next_at": now + draws.between(*VALIDATING_S, self._store.seed, "validating", seq),
+            "created_at": now,
+            "expires_at": now + rules.window_s,
+        }
+        return Job(**{**dict.fromkeys(NAMES), **dict.fromkeys(COUNTS, 0), **known, **said})
+
+    def insert(self, job: Job) -> None:
+        """Store a draft; inside a transaction it belongs to it."""
+        values = [_stored(name, getattr(job, name)) for name in NAMES]
+        self._store.db.execute(f"INSERT INTO jobs ({', '.join(NAMES)}) VALUES ({', '.join('?' * len(NAMES))})", values)
 
     def get(self, job_id: str) -> Job | None:
         """The job of this id as it stands, or None."""
-        found = self.select("WHERE id = ?", job_id)
+        found = self.select("WHERE id = ? AND NOT deleted", job_id)
         return found[0] if found else None
 
-    def newest_first(self, provider: str | None = None) -> list[Job]:
-        """All jobs (of one provider)."""
-        return self.select("WHERE ? IS NULL OR provider = ? ORDER BY seq DESC", provider, provider)
+    def newest_first(self, provider: str) -> list[Job]:
+        """The jobs of one provider that were not deleted."""
+        return self.select("WHERE provider = ? AND NOT deleted ORDER BY seq DESC", provider)
 
     def created_since(self, provider: str, moment: float) -> int:
         """How many jobs of a provider were made after this moment."""
@@ -131,13 +135,18 @@ class Jobs:
 
     def update(self, job: Job, **changes: object) -> None:
         """Write columns of one job; inside a transaction it belongs to it."""
-        values = [json.dumps(value) if key in JSON_COLUMNS else value for key, value in changes.items()]
+        values = [_stored(key, value) for key, value in changes.items()]
         self._store.db.execute(
             f"UPDATE jobs SET {', '.join(f'{key} = ?' for key in changes)} WHERE seq = ?", (*values, job.seq)
         )
 
 
 NAMES = tuple(field.name for field in fields(Job))
+COUNTS = ("total", "refused", "tokens", "completed", "failed", "expired", "cancelled")
+
+
+def _stored(name: str, value: Any) -> Any:
+    return json.dumps(value) if name in JSON_COLUMNS and value is not None else value
 
 
 def _value(name: str, stored: Any) -> Any:

@@ -7,27 +7,25 @@ a job once, and a process killed in the middle leaves the event to the next one.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import astuple, replace
 
 from runner.emulator import draws, tokenizer
-from runner.emulator.answering import prompt_tokens
-from runner.emulator.execution import Outcome, Plan, lines_of, run
+from runner.emulator.admission import Admission
+from runner.emulator.execution import Outcome, Plan, run
 from runner.emulator.faults import Faults
 from runner.emulator.files import FileStore
 from runner.emulator.jobs import Job, Jobs
-from runner.emulator.store import Clock, Store
-from runner.emulator.tariff import Model, tariff
-from runner.emulator.wire import Json, Messages, Wire
+from runner.emulator.store import Clock, Store, new_id
+from runner.emulator.tariff import tariff
+from runner.emulator.wire import Wire
 
-RETENTION_S = 30 * 24 * 3600.0
 IN_PROGRESS_S = (180, 1200)
 FINALIZING_S = (5, 60)
 CANCELLING_S = (5, 120)
 REQUESTS_PER_S = 100
-EXPIRED_TENTHS = (3, 9)
-"""An expired job has answered 30 to 90 % of its requests."""
+PARTIAL_TENTHS = (3, 9)
+"""A job that ends half way has answered 30 to 90 % of its requests."""
 
 DUE = "WHERE next_at <= ? ORDER BY next_at, seq LIMIT 1"
 
@@ -42,6 +40,7 @@ class Life:
         faults: Faults,
         files: FileStore,
         jobs: Jobs,
+        admission: Admission,
         wires: Mapping[str, Wire],
     ) -> None:
         self._store = store
@@ -49,6 +48,7 @@ class Life:
         self._faults = faults
         self._files = files
         self._jobs = jobs
+        self._admission = admission
         self._wires = wires
 
     def settle(self) -> None:
@@ -65,25 +65,16 @@ class Life:
             job = self._jobs.get(job_id)
             if job is None or job.state not in ("validating", "in_progress"):
                 return
-            now = self._clock.now()
-            completed, failed = self.progress(job, now)
-            self._jobs.update(
-                job,
-                state="cancelling",
-                cancelling_at=now,
-                completed=completed,
-                failed=failed,
-                next_at=now + self._draw(CANCELLING_S, "cancelling", job),
-            )
+            self._cancel(job, self._clock.now())
 
     def progress(self, job: Job, now: float) -> tuple[int, int]:
         """Requests completed and failed so far; while in progress in proportion to the time."""
         if job.state != "in_progress" or job.in_progress_at is None:
             return job.completed, job.failed
-        span = job.expires_at - job.in_progress_at if "expired_partial" in job.faults else self._span(job)
-        share = 0.0 if "stuck" in job.faults else min(max((now - job.in_progress_at) / span, 0.0), 1.0)
-        most = self._answered_when_expired(job) if "expired_partial" in job.faults else job.total
-        done = int(most * share)
+        ends = job.expires_at if self._is_late(job) else job.in_progress_at + self._span(job)
+        share = min(max((now - job.in_progress_at) / (ends - job.in_progress_at), 0.0), 1.0)
+        most = self._part(job) if self._is_late(job) else job.total
+        done = 0 if "stuck" in job.faults else int(most * share)
         failed = done if "all_failed" in job.faults else done * job.refused // max(job.total, 1)
         return done - failed, failed
 
@@ -92,10 +83,14 @@ class Life:
         if job.state == "validating":
             self._validate(job, at)
         elif job.state == "in_progress" and at >= job.expires_at:
-            self._run(job, at, "expired", self._answered_when_expired(job), expired_at=at, next_at=None)
+            self._run(job, at, "expired", self._part(job), expired_at=at, next_at=None)
+        elif job.state == "in_progress" and "cancelled_partial" in job.faults:
+            self._cancel(job, at)
         elif job.state == "in_progress":
             ends = at + self._draw(FINALIZING_S, "finalizing", job)
-            self._run(job, at, "finalizing", None, finalizing_at=at, next_at=ends)
+            is_partial = "partially_succeeded" in job.faults
+            part = self._part(job) if is_partial else None
+            self._run(job, at, "finalizing", part, ending="failed", finalizing_at=at, next_at=ends)
         elif job.state == "finalizing":
             self._jobs.update(job, state="completed", completed_at=at, next_at=None)
         else:
@@ -104,124 +99,105 @@ class Life:
 
     def _validate(self, job: Job, at: float) -> None:
         """Validating → in progress, or failed with all the reasons."""
-        file = self._files.get(job.provider, job.input_file, at)
-        if file is None or file.purpose != "batch":
-            message = f"Cannot find file {job.input_file}, or organization org-emulator does not have access to it."
-            self._fail(job, at, [_error("invalid_request", message, "file_id")])
+        problems = self._admission.admit(job, at)
+        if problems:
+            self._jobs.update(job, state="failed", failed_at=at, next_at=None, errors=problems)
             return
-        seed = self._store.seed
-
-        def count(model: Model, messages: Messages) -> int:
-            return prompt_tokens(seed, model.name, messages)
-
-        lines = lines_of(self._store.path(file.id))
-        verdict = self._wires[job.provider].validate(lines, job.endpoint, at, count)
-        if verdict.problems or verdict.model is None:
-            self._fail(job, at, verdict.problems, total=verdict.total)
-            return
-        tokens, model = sum(verdict.tokens), verdict.model
-        limit = model.queue_tokens[int(self._store.setting("tier", 5)) - 1]
-        queued = "WHERE model = ? AND state IN ('in_progress', 'finalizing', 'cancelling')"
-        if tokens + sum(other.tokens for other in self._jobs.select(queued, model.name)) > limit:
-            message = f"Enqueued token limit reached for {model.name} in organization org-emulator. Limit: "
-            message += f"{limit:,} enqueued tokens. Please try again once some in_progress batches have been completed."
-            self._fail(job, at, [_error("token_limit_exceeded", message, None)], model=model.name)
-            return
-        self._token_path(job).write_bytes(verdict.tokens.tobytes())
-        self._input_path(job).unlink(missing_ok=True)
-        self._input_path(job).hardlink_to(self._store.path(file.id))  # the client may delete its file now
-        self._jobs.update(
-            job,
-            state="in_progress",
-            in_progress_at=at,
-            model=model.name,
-            total=verdict.total,
-            refused=verdict.refused,
-            tokens=tokens,
-            next_at=self._next_after_start(job, at, verdict.total),
-        )
-
-    def _next_after_start(self, job: Job, at: float, total: int) -> float | None:
+        total = self._jobs.select("WHERE seq = ?", job.seq)[0].total
+        next_at: float | None = min(at + self._span(replace(job, total=total)), job.expires_at)
         if "stuck" in job.faults:
-            return None
-        if "expired_partial" in job.faults:
-            return job.expires_at
-        return min(at + self._draw(IN_PROGRESS_S, "in_progress", job) + total / REQUESTS_PER_S, job.expires_at)
+            next_at = None
+        elif self._is_late(job):
+            next_at = job.expires_at
+        self._jobs.update(job, state="in_progress", in_progress_at=at, next_at=next_at)
 
-    def _run(self, job: Job, at: float, state: str, answered: int | None, **changes: object) -> None:
+    def _cancel(self, job: Job, at: float) -> None:
+        completed, failed = self.progress(job, at)
+        if "cancelled_partial" in job.faults and job.state == "in_progress":
+            completed, failed = self._part(job), 0
+        ends = at + self._draw(CANCELLING_S, "cancelling", job)
+        self._jobs.update(job, state="cancelling", cancelling_at=at, completed=completed, failed=failed, next_at=ends)
+
+    def _run(self, job: Job, at: float, state: str, answered: int | None, ending: str = "", **changes: object) -> None:
         """Execute (``answered`` requests of) a job and commit files, bill and state together."""
-        model = tariff(job.provider).models.get(job.model or "")
-        if model is None:  # cancelled before it was validated
-            self._jobs.update(job, state=state, **changes)
+        rules = tariff(job.provider).rules
+        keeps = {"expired": rules.keeps_when_expired, "cancelled": rules.keeps_when_cancelled}.get(state, True)
+        if not job.total or not keeps:
+            self._jobs.update(job, **{"state": state, "completed": 0, "failed": 0, **changes})
+            self._forget(job)
             return
-        counts = array("Q")
-        counts.frombytes(self._token_path(job).read_bytes())
         chosen = None
         if answered is not None:
             picks = draws.stream(self._store.seed, "answered", job.seq).sample(range(job.total), answered)
             chosen = frozenset(picks)
+        lines = sorted(chosen) if chosen is not None else range(job.total)
         plan = Plan(
-            number=job.seq,
+            job=job,
             seed=self._store.seed,
-            model=model,
             at=at,
             plain=bool(self._store.setting("plain", False)),
-            shuffle="shuffle" in job.faults,
-            all_failed="all_failed" in job.faults,
-            ending=state if answered is not None else None,
+            ending=ending or state,
             answered=chosen,
-            faults=self._faults.of_lines(job.seq, sorted(chosen) if chosen is not None else range(job.total)),
+            line_faults=self._faults.of_lines(job.provider, job.seq, lines),
         )
-        made = run(plan, self._wires[job.provider], self._input_path(job), counts, self._store.folder)
+        wire, source = self._wires[job.provider], self._admission.input_path(job)
+        made = run(plan, wire, source, self._admission.counts(job), self._store.folder)
         self._commit(job, state, made, at, changes)
-        self._token_path(job).unlink(missing_ok=True)
-        self._input_path(job).unlink(missing_ok=True)
+        self._forget(job)
 
     def _commit(self, job: Job, state: str, made: Outcome, at: float, changes: Mapping[str, object]) -> None:
-        gone_at = at + (job.output_ttl or RETENTION_S)
+        rules = tariff(job.provider).rules
+        kept_from = job.created_at if rules.results_kept_from == "creation" else at
+        kept_s = job.output_ttl or rules.results_kept_s
         with self._store.transaction() as db:
             ids: dict[str, str | None] = {"output": None, "error": None}
             for name, part in (("output", made.output), ("error", made.error)):
                 if part is not None:
-                    filename = f"{job.id}_{name}.jsonl"
-                    ids[name] = self._files.add(db, job.provider, "batch_output", filename, part, at, gone_at)
+                    ids[name] = self._files.add(
+                        db,
+                        job.provider,
+                        "batch_output",
+                        f"{job.id}_{name}.jsonl",
+                        part,
+                        at,
+                        kept_from + kept_s if kept_s else None,
+                        new_id(rules.result_prefix),
+                    )
             db.executemany(
                 "INSERT INTO bill (job, custom_id, model, input_tokens, cached_tokens, output_tokens,"
-                " reasoning_tokens, usd) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                " reasoning_tokens, cache_write_tokens, usd) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 made.bill,
             )
-            usage = made.usage
             self._jobs.update(
                 job,
                 state=state,
                 completed=made.completed,
                 failed=made.failed,
+                expired=made.expired,
+                cancelled=made.cancelled,
                 output_file=ids["output"],
                 error_file="" if ids["error"] is None and "error_file_empty_id" in job.faults else ids["error"],
-                usage=[usage.input, usage.cached, usage.output, usage.reasoning],
+                usage=list(astuple(made.usage)),
                 **changes,
             )
             self._store.set_setting("tokenizer", tokenizer.name())
 
-    def _fail(self, job: Job, at: float, errors: list[Json], **changes: object) -> None:
-        self._jobs.update(job, state="failed", failed_at=at, next_at=None, errors=errors, **changes)
+    def _forget(self, job: Job) -> None:
+        self._admission.token_path(job).unlink(missing_ok=True)
+        self._admission.input_path(job).unlink(missing_ok=True)
 
-    def _answered_when_expired(self, job: Job) -> int:
-        """At least one, so that whoever buys the rest again gets on."""
-        return min(max(1, job.total * self._draw(EXPIRED_TENTHS, "expired", job) // 10), job.total)
+    def _is_late(self, job: Job) -> bool:
+        """Whether it will not be done within its window."""
+        return "expired_partial" in job.faults or "expired_nothing" in job.faults
+
+    def _part(self, job: Job) -> int:
+        """How many are answered of a job that ends half way: at least one, so that a client gets on."""
+        if "expired_nothing" in job.faults:
+            return 0
+        return min(max(1, job.total * self._draw(PARTIAL_TENTHS, "expired", job) // 10), job.total)
 
     def _span(self, job: Job) -> float:
         return self._draw(IN_PROGRESS_S, "in_progress", job) + job.total / REQUESTS_PER_S
 
     def _draw(self, bounds: tuple[int, int], name: str, job: Job) -> int:
         return draws.between(*bounds, self._store.seed, name, job.seq)
-
-    def _token_path(self, job: Job) -> Path:
-        return self._store.folder / f"{job.seq}.tokens"
-
-    def _input_path(self, job: Job) -> Path:
-        return self._store.folder / f"{job.seq}.input"
-
-
-def _error(code: str, message: str, param: str | None) -> Json:
-    return {"code": code, "line": None, "message": message, "param": param}

@@ -6,11 +6,15 @@ import socket
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount
 
 from runner.emulator import control
+from runner.emulator.branch import Branch
 from runner.emulator.edge import Dated
-from runner.emulator.protocols import openai
-from runner.emulator.protocols.openai_objects import Refused
+from runner.emulator.misbehaving import Misbehaving
+from runner.emulator.registry import HOSTS
 from runner.emulator.service import Service
 
 KEEP_ALIVE_S = 600
@@ -19,11 +23,14 @@ KEEP_ALIVE_S = 600
 
 def application(service: Service) -> Dated:
     """The ASGI application."""
-    app = Starlette(
-        routes=[control.mount(service), openai.mount(service)],
-        exception_handlers={404: openai.not_found, Refused: openai.refused},
-    )
-    return Dated(app, service.clock)
+    mounts = [Mount(f"/{name}", host.dialect.app(Branch(service, name))) for name, host in HOSTS.items()]
+    app = Starlette(routes=[control.mount(service), *mounts], exception_handlers={404: _not_found})
+    return Dated(Misbehaving(app, service.faults), service.clock)
+
+
+async def _not_found(request: Request, _: Exception) -> Response:
+    served = ", ".join(f"/{name}{host.path}" for name, host in HOSTS.items())
+    return JSONResponse({"error": f"nothing at {request.url.path}; there are: {served}, /control"}, 404)
 
 
 def serve(service: Service, listener: socket.socket) -> None:

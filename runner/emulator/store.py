@@ -39,6 +39,15 @@ CREATE TABLE IF NOT EXISTS bill (
 CREATE INDEX IF NOT EXISTS bill_job ON bill (job);
 """
 
+LATER_COLUMNS = (
+    ("jobs", "options", "TEXT"),
+    ("jobs", "expired", "INTEGER NOT NULL DEFAULT 0"),
+    ("jobs", "cancelled", "INTEGER NOT NULL DEFAULT 0"),
+    ("jobs", "deleted", "INTEGER NOT NULL DEFAULT 0"),
+    ("bill", "cache_write_tokens", "INTEGER NOT NULL DEFAULT 0"),
+)
+"""Added to a folder that an older version made."""
+
 LOCK_WAIT_S = 120.0
 
 
@@ -53,6 +62,9 @@ class Store:
         with self.lock("start"):
             self.db.execute("PRAGMA journal_mode=WAL")
             self.db.executescript(SCHEMA)
+            for table, column, kind in LATER_COLUMNS:
+                if column not in {row["name"] for row in self.db.execute(f"PRAGMA table_info({table})")}:
+                    self.db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
 
     @property
     def db(self) -> sqlite3.Connection:
@@ -92,6 +104,12 @@ class Store:
     def set_setting(self, key: str, value: Any) -> None:
         """Store a JSON value; inside a transaction it belongs to it."""
         self.db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, json.dumps(value)))
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing has happened here yet, not even to the clock."""
+        query = "SELECT 1 FROM jobs UNION SELECT 1 FROM files UNION SELECT 1 FROM settings WHERE key = 'clock'"
+        return self.db.execute(query).fetchone() is None
 
     @property
     def seed(self) -> int:
@@ -145,6 +163,12 @@ class Clock:
         """Move the time forward to a moment, never back."""
         with self._store.transaction():
             self._write(self.mode, max(self.now(), moment))
+
+    def begin(self, moment: float) -> None:
+        """Start the time of a new state folder at a moment; one that has begun goes on from where it is."""
+        with self._store.transaction():
+            if self._store.is_new:
+                self._write(self.mode, moment)
 
     def _write(self, mode: str, now: float) -> None:
         value = now if mode == "driven" else now - time.time()

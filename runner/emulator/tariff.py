@@ -1,4 +1,4 @@
-"""The price list and catalogue in ``tariff.toml``, as values."""
+"""The price lists, catalogues and rules in ``tariffs/``, one file per provider, as values."""
 
 from __future__ import annotations
 
@@ -8,14 +8,30 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-LONG_PROMPT_TOKENS = 272_000
-SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+from runner.emulator.rules import CacheRules, Rules
+
+FOLDER = Path(__file__).with_name("tariffs")
+SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8})$")
+
+
+@dataclass(frozen=True, slots=True)
+class Long:
+    """Prompts over ``from_tokens`` cost so many times as much (``input``: of whatever kind)."""
+
+    from_tokens: int
+    input: float
+    output: float
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A row of the catalogue. Prices are usd per million tokens, in a batch."""
+    """A row of the catalogue. Prices are usd per million tokens, in a batch.
+
+    ``cache_write`` and ``cache_write_long`` (kept an hour) are None where writing costs nothing more.
+    ``cache_from`` overrides the provider's shortest prompt that is cached.
+    """
 
     name: str
     snapshot: str
@@ -24,26 +40,40 @@ class Model:
     output: float
     window: int
     max_output: int
-    queue_tokens: tuple[int, ...]
-    reasoning: bool
-    long_prompts_cost_more: bool
-    retired: date | None
+    queue_tokens: tuple[int, ...] = ()
+    reasoning: bool = False
+    retired: date | None = None
+    cache_write: float | None = None
+    cache_write_long: float | None = None
+    cache_from: int | None = None
+    long: Long | None = None
 
-    def usd(self, input_tokens: int, cached_tokens: int, output_tokens: int) -> float:
-        """What one request costs: ``input_tokens`` includes the cached, ``output_tokens`` the reasoning."""
-        is_long = self.long_prompts_cost_more and input_tokens > LONG_PROMPT_TOKENS
-        fresh = (input_tokens - cached_tokens) * self.input + cached_tokens * self.cached
-        return (fresh * (2 if is_long else 1) + output_tokens * self.output * (1.5 if is_long else 1)) / 1e6
+    def usd(
+        self,
+        input_tokens: int,
+        cached_tokens: int,
+        output_tokens: int,
+        cache_write_tokens: int = 0,
+        cache_write_long_tokens: int = 0,
+    ) -> float:
+        """What one request costs; the counts include one another as those of ``wire.Usage`` do."""
+        write = self.input if self.cache_write is None else self.cache_write
+        write_long = write if self.cache_write_long is None else self.cache_write_long
+        short_tokens = cache_write_tokens - cache_write_long_tokens
+        read = (input_tokens - cached_tokens - cache_write_tokens) * self.input + cached_tokens * self.cached
+        prompt = read + short_tokens * write + cache_write_long_tokens * write_long
+        answer = output_tokens * self.output
+        if self.long and input_tokens > self.long.from_tokens:
+            prompt, answer = prompt * self.long.input, answer * self.long.output
+        return (prompt + answer) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Tariff:
-    """One provider's catalogue and limits."""
+    """One provider's catalogue and rules."""
 
     models: dict[str, Model]
-    max_requests: int
-    max_bytes: int
-    max_batches_per_hour: int
+    rules: Rules
 
     def model(self, name: object, now: float) -> Model | None:
         """The model of this name (or dated snapshot of it), unless it is unknown or retired by ``now``."""
@@ -55,25 +85,40 @@ class Tariff:
         return model
 
 
-@lru_cache(maxsize=8)
+def providers() -> list[str]:
+    """The names of those that have a tariff."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+@lru_cache(maxsize=32)
 def tariff(provider: str) -> Tariff:
-    """The table of one provider."""
-    raw = tomllib.loads(Path(__file__).with_name("tariff.toml").read_text())[provider]
-    share = 1 - raw["batch_discount"]
-    models = {
-        name: Model(
-            name=name,
-            snapshot=row.get("snapshot", name),
-            input=row["input"] * share,
-            cached=row.get("cached", row["input"]) * share,
-            output=row["output"] * share,
-            window=row["window"],
-            max_output=row["max_output"],
-            queue_tokens=tuple(raw["queues"][row["queue"]]),
-            reasoning=row.get("reasoning", False),
-            long_prompts_cost_more=row.get("long", False),
-            retired=row.get("retired"),
-        )
-        for name, row in raw["models"].items()
+    """The tables of one provider. What their keys mean stands at the head of ``tariffs/openai.toml``."""
+    raw = tomllib.loads((FOLDER / f"{provider}.toml").read_text())
+    models = {name: _model(name, row, raw) for name, row in raw.get("models", {}).items()}
+    given: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in raw["rules"].items()
     }
-    return Tariff(models, raw["max_requests"], raw["max_bytes"], raw["max_batches_per_hour"])
+    return Tariff(models, Rules(**given, cache=CacheRules(**raw.get("cache", {}))))
+
+
+def _model(name: str, row: dict[str, Any], raw: dict[str, Any]) -> Model:
+    share = 1 - row.get("batch_discount", raw["batch_discount"])
+    long = row.get("long", False)
+    long = raw["long"] if long is True else long
+    write, write_long = row.get("cache_write"), row.get("cache_write_long")
+    return Model(
+        name=name,
+        snapshot=row.get("snapshot", name),
+        input=row["input"] * share,
+        cached=row.get("cached_in_batch", row.get("cached", row["input"]) * share),
+        output=row["output"] * share,
+        window=row["window"],
+        max_output=row["max_output"],
+        queue_tokens=tuple(raw["queues"][row["queue"]]) if "queue" in row else (),
+        reasoning=row.get("reasoning", False),
+        retired=row.get("retired"),
+        cache_write=None if write is None else write * share,
+        cache_write_long=None if write_long is None else write_long * share,
+        cache_from=row.get("cache_from"),
+        long=Long(**long) if long else None,
+    )

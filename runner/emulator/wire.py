@@ -8,28 +8,52 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from runner.emulator.tariff import Model
 
+if TYPE_CHECKING:
+    from runner.emulator.jobs import Job
+
 Json = dict[str, Any]
+Messages = tuple[tuple[str, str], ...]
+CountTokens = Callable[[Model, Messages], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A cache breakpoint: the first ``parts`` of the messages are to be cached, for an hour if ``is_long``."""
+
+    parts: int
+    is_long: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request line, read. ``refusal`` is the endpoint's error for a body that it does not accept."""
+    """One request line, read.
+
+    ``model`` is the row that is charged and ``name`` what the client called it; ``refusal`` is the endpoint's
+    error for a body that it does not accept (only then may ``model`` be None). ``messages`` are role and text;
+    a protocol whose messages have several blocks gives each block as one. ``marks`` None leaves caching to the
+    service's own rule, a tuple allows it at these breakpoints only. ``thinking`` scales the thinking tokens
+    (0 = none; None = as the model does by itself), ``thinking_cap`` limits them.
+    """
 
     custom_id: str
-    model: str
-    messages: tuple[tuple[str, str], ...]
+    model: Model | None = None
+    name: str = ""
+    messages: Messages = ()
     max_tokens: int | None = None
     n: int = 1
     refusal: Json | None = None
+    marks: tuple[Mark, ...] | None = None
+    thinking: float | None = None
+    thinking_cap: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One answer text and why it ended: ``stop`` or ``length``."""
+    """One answer text and why it ended: ``stop``, ``length`` or ``filtered`` (no text: it was blocked)."""
 
     text: str
     finish_reason: str
@@ -37,23 +61,26 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of one request: ``input`` includes ``cached``, ``output`` includes ``reasoning``."""
+    """Token counts of one request.
+
+    ``input`` includes ``cached`` and ``cache_write`` (and that ``cache_write_long``, what was written for an
+    hour); ``output`` includes ``reasoning``.
+    """
 
     input: int = 0
     cached: int = 0
     output: int = 0
     reasoning: int = 0
-
-
-Messages = tuple[tuple[str, str], ...]
-CountTokens = Callable[[Model, Messages], int]
+    cache_write: int = 0
+    cache_write_long: int = 0
 
 
 @dataclass(slots=True)
 class Verdict:
     """What validation found. With problems nothing runs; ``problems`` lists every bad line.
 
-    ``tokens`` are the prompts' counts in line order; ``refused`` counts lines that the endpoint will refuse.
+    ``tokens`` are the prompts' counts in line order (0 for one that will be refused); ``refused`` counts lines
+    that the endpoint will refuse. ``model`` is None only when all lines will be.
     """
 
     model: Model | None = None
@@ -66,20 +93,23 @@ class Verdict:
 class Wire(Protocol):
     """One provider's lines."""
 
-    def validate(self, lines: Iterable[bytes], endpoint: str, now: float, count: CountTokens) -> Verdict:
-        """Read a whole input file as the provider does before anything runs."""
+    def validate(self, lines: Iterable[bytes], job: Job, now: float, count: CountTokens) -> Verdict:
+        """Read a whole input as the provider does before anything runs; every line counts in ``total``."""
         ...
 
-    def ask(self, line: bytes, model: Model, tokens: int) -> Ask:
+    def ask(self, line: bytes, job: Job, tokens: int) -> Ask:
         """Read a line that passed validation; its prompt has so many tokens."""
         ...
 
-    def answered(self, ask: Ask, model: Model, choices: list[Choice], usage: Usage, now: float, salt: str) -> Json:
+    def answered(self, ask: Ask, choices: list[Choice], usage: Usage, now: float, salt: str) -> Json:
         """A result line with an answer."""
         ...
 
-    def refused(self, custom_id: str, status: int, body: Json, salt: str) -> Json:
-        """A result line whose request the endpoint answered with an error."""
+    def refused(self, custom_id: str, status: int, error: Json | None, salt: str) -> Json:
+        """A result line whose request the endpoint answered with an error, or with none at all (status 0).
+
+        ``error`` is the ``refusal`` of the ask; None = the service failed (500, 529), in its own words.
+        """
         ...
 
     def unanswered(self, custom_id: str, ending: str, salt: str) -> Json:

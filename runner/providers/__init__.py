@@ -3,6 +3,7 @@
 ``venue_of(env, name)``                       who will really answer under this environment
 ``connect(env, base_url, venue, name)``       that provider, ready to be asked
 ``dialect(model, body)``                      the endpoint and version of the API by which such a request goes
+``TIER``                                      the environment variable of the usage tier, where there are tiers
 """
 
 from __future__ import annotations
@@ -43,6 +44,16 @@ def dialect(provider: str, model: str, body: Body) -> str:
     return cast(str, _module(provider).dialect(model, body))
 
 
+def names() -> tuple[str, ...]:
+    """Every provider that there is."""
+    return tuple(sorted(_modules()))
+
+
+def tier_variable(provider: str) -> str | None:
+    """The environment variable that says an account's usage tier; None where there are no tiers."""
+    return cast("str | None", getattr(_module(provider), "TIER", None))
+
+
 @cache
 def _modules() -> dict[str, ModuleType]:
     modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
@@ -51,5 +62,5 @@ def _modules() -> dict[str, ModuleType]:
 
 def _module(provider: str) -> ModuleType:
     if provider not in _modules():
-        raise RunnerError(f"There is no provider {provider!r}: the known ones are {', '.join(sorted(_modules()))}.")
+        raise RunnerError(f"There is no provider {provider!r}: the known ones are {', '.join(names())}.")
     return _modules()[provider]

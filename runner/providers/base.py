@@ -54,7 +54,8 @@ class JobStatus:
     """A job as the provider tells it. ``at`` is the reply's Date: the only clock for windows and deadlines.
 
     ``tag`` and ``file_id`` (of the uploaded input) say whose job it is, where the venue keeps them.
-    ``error`` is the provider's own sentence for a job-level failure, ``error_code`` its code;
+    ``error`` is the provider's own sentence for a job-level failure or, of a running job, what it waits for;
+    ``error_code`` its code;
     ``learned_queue_tokens`` the true queue limit where such a failure names it. Counts are None where the
     provider does not tell them while running; ``total`` is every request of the job. ``is_cancelling`` when a
     running job was asked to stop.

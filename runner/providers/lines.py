@@ -16,8 +16,8 @@ READ_PACKED_BYTES = 1 << 12
 """Of a compressed file: alike lines unpack to a thousand times their size at once."""
 
 
-def read_lines(path: Path) -> Iterator[bytes]:
-    r"""Every non-empty line of a result file, plain or zstd, without its ``\n`` or ``\r\n``.
+def read_lines(path: Path, *, keep_ends: bool = False) -> Iterator[bytes]:
+    r"""Every non-empty line of a result file, plain or zstd, without its ``\n`` or ``\r\n`` unless asked for.
 
     Never split as text: an answer may contain U+2028, at which ``str.splitlines`` would cut it in two.
     Memory is that of the longest line. Raises RunnerError when a compressed file is damaged or cut short.
@@ -30,15 +30,15 @@ def read_lines(path: Path) -> Iterator[bytes]:
             head, *rest = chunk.split(b"\n")
             begun.append(head)
             for part in rest:
-                yield from _whole(begun)
+                yield from _whole(begun, b"\n" if keep_ends else b"")
                 begun = [part]
-        yield from _whole(begun)
+        yield from _whole(begun, b"")
 
 
-def _whole(parts: list[bytes]) -> Iterator[bytes]:
+def _whole(parts: list[bytes], end: bytes) -> Iterator[bytes]:
     line = b"".join(parts).removesuffix(b"\r")
     if line.strip():
-        yield line
+        yield line + end
 
 
 def _decompressed(file: BinaryIO, path: Path) -> Iterator[bytes]:

@@ -35,9 +35,12 @@ def as_code(value: object) -> str | None:
 
 
 def as_moment(value: object) -> datetime | None:
-    """Unix seconds as UTC, else None."""
+    """Unix seconds, or a date and time in ISO 8601, as UTC, else None."""
     seconds = as_count(value)
     try:
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
         return datetime.fromtimestamp(seconds, UTC) if seconds else None
     except (ValueError, OverflowError, OSError):
         return None

@@ -20,26 +20,32 @@ RETENTION = timedelta(days=30)
 LATE_FILES = timedelta(minutes=15)
 """How long a batch that ended with answers may lack the ids of their files before that is believed."""
 
-QUEUE_LIMIT = re.compile(r"Limit:\s*(\d[\d,]{0,23}) enqueued tokens")
+ENQUEUED = re.compile(r"enqueued[ _-]tokens?", re.I)
+LIMIT = re.compile(r"\blimit(?: of|:)?\s*(?P<number>\d[\d,]{0,23})(?![.,]?\d)\s?(?P<unit>[KMB]\b)?", re.I)
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9}
 
 STATES = {
     "completed": JobState.COMPLETED,
+    "succeeded": JobState.COMPLETED,
     "expired": JobState.EXPIRED,
     "cancelled": JobState.CANCELLED,
+    "canceled": JobState.CANCELLED,
     "failed": JobState.FAILED,
 }
-"""All others (validating, in_progress, finalizing, cancelling, and what may come) are still running."""
+"""Words of OpenAI and of the hosts that speak its dialect. All others (validating, in_progress, finalizing,
+cancelling, and what may come) are still running."""
 
 
-def read_job(batch: dict[str, Any], at: datetime) -> JobStatus:
-    """The batch object of a reply whose Date is ``at``; ValueError where it has no id."""
+def read_job(batch: dict[str, Any], at: datetime, kept: timedelta = RETENTION) -> JobStatus:
+    """The batch object of a reply whose Date is ``at``; its results are ``kept``. ValueError where it has no id."""
     provider_job = as_text(batch.get("id"))
     if not provider_job:
         raise ValueError("a job without an id")
     status = str(batch.get("status")).lower()  # some servers shout
     state = STATES.get(status, JobState.RUNNING)
     created_at = as_moment(batch.get("created_at"))
-    ended_at = as_moment(batch.get(f"{status}_at")) if state.has_ended else None
+    # Some hosts have one moment for every ending.
+    ended_at = as_moment(batch.get(f"{state}_at") or batch.get("completed_at")) if state.has_ended else None
     if _lacks_files(batch, state) and at < (ended_at or (created_at or at) + WINDOW) + LATE_FILES:
         state = JobState.RUNNING
     counts = as_object(batch.get("request_counts"))
@@ -57,15 +63,22 @@ def read_job(batch: dict[str, Any], at: datetime) -> JobStatus:
         error_code=code,
         error=shorten(sentence),
         learned_queue_tokens=queue_limit(sentence),
-        retain_until=ended_at + RETENTION if ended_at else None,
+        retain_until=ended_at + kept if ended_at else None,
         is_cancelling=status == "cancelling",
     )
 
 
 def queue_limit(sentence: str | None) -> int | None:
-    """The limit in enqueued tokens that a refusal names."""
-    found = QUEUE_LIMIT.search(sentence or "")
-    return as_count(int(found[1].replace(",", ""))) if found else None
+    """The limit in enqueued tokens that a refusal names, and no other limit (tokens per minute have one too).
+
+    OpenAI: "Enqueued token limit reached for M in organization O. Limit: 2,000,000 enqueued tokens." Azure: "The
+    number of enqueued tokens has surpassed the configured limit of 30K for the deployment 'D'."
+    """
+    found = LIMIT.search(sentence) if sentence and ENQUEUED.search(sentence) else None
+    if found is None:
+        return None
+    number = int(found["number"].replace(",", "")) * UNITS[(found["unit"] or "").lower()]
+    return as_count(number) or None
 
 
 def _lacks_files(batch: dict[str, Any], state: JobState) -> bool:
@@ -73,6 +86,8 @@ def _lacks_files(batch: dict[str, Any], state: JobState) -> bool:
     if not state.has_ended or batch.get("output_file_id"):
         return False
     counts = as_object(batch.get("request_counts"))
+    if not counts and state is not JobState.FAILED:
+        return not batch.get("error_file_id")  # a host that counts nothing: no file at all is too little
     total, done, failed = (as_count(counts.get(key)) or 0 for key in ("total", "completed", "failed"))
     if done:
         return True
@@ -90,4 +105,4 @@ def _errors(batch: dict[str, Any]) -> tuple[str | None, str | None]:
         words.append((f"line {line}: " if line else "") + (as_text(error.get("message")) or "no reason given"))
     if len(errors) > 3:
         words.append(f"(and {len(errors) - 3} more)")
-    return (as_code(errors[0].get("code")) if errors else None), " ".join(words) or None
+    return (as_code(errors[0].get("code")) if errors else None), " ".join(words) or as_text(batch.get("error")) or None

@@ -1,20 +1,24 @@
 """The lines of an OpenAI batch file: what is asked and what comes back.
 
 Formats: https://platform.openai.com/docs/guides/batch and /docs/api-reference/chat/object. Compatible servers
-and ``vllm run-batch`` speak them with dialects; a reader accepts failures in either file and a body of null.
+and ``vllm run-batch`` speak them with dialects; a reader accepts failures in either file and a body of null, and
+knows by the body alone which endpoint answered.
 """
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from typing import Any, Final, TypedDict
+from typing import Any, Final, Literal
 
 import orjson
 
 from runner.models import Model, find_model
 from runner.providers.base import ACCOUNT_TROUBLE
+from runner.providers.lenient import load_object
 from runner.providers.loose import as_code, as_count, as_object, as_text, shorten
+from runner.providers.openai_responses import RESPONSES, response_answer, responses_body
+from runner.providers.openai_usage import NO_TOKENS, tokens_of, version_of
+from runner.providers.thinking import spoken
 from runner.request import Body, RequestId, Response, Status
 
 ENDPOINT: Final = "/v1/chat/completions"
@@ -24,28 +28,49 @@ RETRIED_CODES = frozenset({0, 401, 402, 403, 408, 409, 429})
 
 RETRIED_WORDS = ACCOUNT_TROUBLE | {"rate_limit_exceeded"}
 
-ENDINGS = {"batch_expired": Status.EXPIRED, "batch_cancelled": Status.CANCELLED}
+ENDINGS = {
+    "batch_expired": Status.EXPIRED,
+    "batch_cancelled": Status.CANCELLED,
+    # Not allowed, and not the next time either: Azure's word for a prompt, and those of a response that failed.
+    "content_filter": Status.FILTERED,
+    "invalid_prompt": Status.FILTERED,
+    "bio_policy": Status.FILTERED,
+    "misalignment_policy_violation": Status.FILTERED,
+}
 
 
 @cache
-def model_card(model: str) -> Model:
+def model_card(model: str, provider: str = "openai") -> Model:
     """What is known of the model with this canonical id (a slash in it belongs to its name)."""
-    return find_model(f"openai/{model}")
+    return find_model(f"{provider}/{model}")
 
 
-def encode_line(request_id: RequestId, model: str, body: Body) -> bytes:
+def endpoint_of(model: str, provider: str = "openai") -> Literal["/v1/chat/completions", "/v1/responses"]:
+    """The endpoint that serves the model."""
+    return RESPONSES if model_card(model, provider).endpoint == RESPONSES else ENDPOINT
+
+
+def encode_line(request_id: RequestId, model: str, body: Body, provider: str = "openai") -> bytes:
     """One request line without its newline; the same arguments give the same bytes."""
-    card = model_card(model)
+    card, url = model_card(model, provider), endpoint_of(model, provider)
+    asked = responses_body(card, model, body) if url == RESPONSES else _chat_body(card, model, body)
+    return orjson.dumps({"custom_id": request_id, "method": "POST", "url": url, "body": asked})
+
+
+def _chat_body(card: Model, model: str, body: Body) -> dict[str, Any]:
     asked: dict[str, Any] = {
         "model": model,
         "messages": [{"role": message.role, "content": message.content} for message in body.messages],
         card.output_limit_parameter: body.max_output_tokens,
     }
+    refused = card.refused_at(body.effort)
     sampling = {"temperature": body.temperature, "top_p": body.top_p, "n": body.n if body.n > 1 else None}
     for name, value in sampling.items():
-        if value is not None and name not in card.refused:
+        if value is not None and name not in refused:
             asked[name] = value
-    return orjson.dumps({"custom_id": request_id, "method": "POST", "url": ENDPOINT, "body": asked})
+    if body.effort is not None:
+        asked["reasoning_effort"] = body.effort
+    return asked
 
 
 def decode_line(line: bytes) -> list[Response]:
@@ -53,9 +78,7 @@ def decode_line(line: bytes) -> list[Response]:
 
     Raises ValueError, and nothing else, when the line is not a JSON object with a ``custom_id``.
     """
-    entry = _load(line)
-    if not isinstance(entry, dict):
-        raise ValueError("the line is not a JSON object")
+    entry = load_object(line)
     request_id = as_text(entry.get("custom_id"))
     if not request_id:
         raise ValueError("the line has no custom_id")
@@ -63,30 +86,19 @@ def decode_line(line: bytes) -> list[Response]:
     body = as_object(response.get("body"))
     code = as_count(response.get("status_code"))
     choices = body.get("choices")
-    if code in (200, None) and isinstance(choices, list) and choices:
-        return _answers(request_id, body, [as_object(choice) for choice in choices])
+    if code in (200, None):
+        if isinstance(choices, list) and choices:
+            return _answers(request_id, body, [as_object(choice) for choice in choices])
+        if answer := response_answer(request_id, body):
+            return [answer]
     return [_failure(request_id, code, body, entry.get("error"))]
-
-
-def _load(line: bytes) -> object:
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
-        pass
-    # An answer that was cut inside an emoji may hold half a surrogate pair, and some servers write NaN. orjson
-    # refuses both, but the line is paid for: it is read with them replaced.
-    try:
-        lenient = json.loads(line.decode(), parse_constant=lambda name: None)
-        return orjson.loads(json.dumps(lenient, ensure_ascii=False).encode("utf-8", "replace"))
-    except RecursionError:
-        raise ValueError("the line is nested too deeply") from None
 
 
 def _answers(request_id: str, body: dict[str, Any], choices: list[dict[str, Any]]) -> list[Response]:
     # The order of choices is not promised. Renumbered, so that the row with the tokens is always choice 0.
     ordered = sorted(choices, key=lambda choice: as_count(choice.get("index")) or 0)
     usage = as_object(body.get("usage"))
-    version = " ".join(filter(None, (as_text(body.get("model")), as_text(body.get("system_fingerprint")))))
+    version = version_of(body)
     rows = []
     for number, choice in enumerate(ordered):
         message = as_object(choice.get("message"))
@@ -97,10 +109,10 @@ def _answers(request_id: str, body: dict[str, Any], choices: list[dict[str, Any]
                 request_id=request_id,
                 choice=number,
                 status=_ending(reason, refusal),
-                text=as_text(message.get("content")) or refusal or "",
+                text=spoken(message.get("content")) or refusal or "",
                 finish_reason=reason,
-                model_version=version or None,
-                **(_tokens(usage) if number == 0 else NO_TOKENS),
+                model_version=version,
+                **(tokens_of(usage) if number == 0 else NO_TOKENS),
             )
         )
     return rows
@@ -111,30 +123,9 @@ def _ending(reason: str | None, refusal: str | None) -> Status:
         return Status.FILTERED
     if refusal:
         return Status.REFUSED
-    return Status.TRUNCATED if reason == "length" else Status.OK
-
-
-class Tokens(TypedDict):
-    """The four counts of a Response; None where the reply says nothing."""
-
-    input_tokens: int | None
-    cached_tokens: int | None
-    output_tokens: int | None
-    reasoning_tokens: int | None
-
-
-NO_TOKENS = Tokens(input_tokens=0, cached_tokens=0, output_tokens=0, reasoning_tokens=0)
-
-
-def _tokens(usage: dict[str, Any]) -> Tokens:
-    """Input includes the cached tokens, output the reasoning tokens."""
-    prompt, completion = (as_object(usage.get(key)) for key in ("prompt_tokens_details", "completion_tokens_details"))
-    return Tokens(
-        input_tokens=as_count(usage.get("prompt_tokens")),
-        cached_tokens=as_count(prompt.get("cached_tokens")),
-        output_tokens=as_count(usage.get("completion_tokens")),
-        reasoning_tokens=as_count(completion.get("reasoning_tokens")),
-    )
+    if reason == "error":  # Mistral's word for an answer that broke off
+        return Status.FAILED
+    return Status.TRUNCATED if reason in ("length", "model_length") else Status.OK
 
 
 def _failure(request_id: str, code: int | None, body: dict[str, Any], outer: object) -> Response:
@@ -142,7 +133,9 @@ def _failure(request_id: str, code: int | None, body: dict[str, Any], outer: obj
     said = body.get("error") or outer or {}
     error = as_object(said)
     error = as_object(error.get("error")) or error
-    word = as_code(error.get("code")) or as_code(error.get("type"))
+    words = [as_code(error.get(key)) for key in ("code", "type")]
+    # A spend limit may hide behind a code of its own: organization_spend_limit_exceeded, of type insufficient_quota.
+    word = next((word for word in words if word in ACCOUNT_TROUBLE), words[0] or words[1])
     rejected = code is not None and 400 <= code < 500
     if word in ENDINGS:
         status = ENDINGS[word]
@@ -156,7 +149,7 @@ def _failure(request_id: str, code: int | None, body: dict[str, Any], outer: obj
         status=status,
         error_code=word or (None if code in (None, 200) else str(code)),
         error_message=shorten(as_text(error.get("message")) or as_text(said) or _reason(code)),
-        **_tokens(as_object(body.get("usage"))),
+        **tokens_of(as_object(body.get("usage"))),
     )
 
 

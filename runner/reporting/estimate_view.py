@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.reporting.summary import EMULATOR, REHEARSAL
+from runner.reporting.summary import REHEARSAL
 from runner.reporting.table import Table
 from runner.reporting.words import count, tokens, usd
+from runner.venues import is_rehearsal
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def estimate_table(estimate: Estimate) -> Table:
         notes=(f"bound: no more than {usd(estimate.bound_usd)}", *estimate.notes)
         if estimate.bound_usd is not None
         else ("no bound: price unknown", *estimate.notes),
-        marks=(REHEARSAL,) if estimate.venue == EMULATOR else (),
+        marks=(REHEARSAL,) if is_rehearsal(estimate.venue) else (),
         caution=estimate.caution,
         strong=(3, 7),
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from runner.reporting.summary import EMULATOR, REHEARSAL
+from runner.reporting.summary import REHEARSAL
 from runner.reporting.table import Table
 from runner.reporting.words import NOT_GIVEN, count, duration, tokens, usd
+from runner.venues import EMULATOR
 
 NEXT = {
     "intended": "upload",

@@ -10,8 +10,8 @@ import orjson
 
 from runner.errors import RunnerError
 from runner.metrics.score import Score
+from runner.venues import is_rehearsal
 
-EMULATOR = "emulator"
 REHEARSAL = "EMULATOR — rehearsal, not a result"
 
 
@@ -83,7 +83,7 @@ class Summary:
     @property
     def marks(self) -> tuple[str, ...]:
         """What every heading of this run has to say first."""
-        marks = [REHEARSAL] if self.venue == EMULATOR else []
+        marks = [REHEARSAL] if is_rehearsal(self.venue) else []
         if self.state == "partial":
             marks.append(f"PARTIAL {self.requests.final:,} of {self.requests.total:,}")
         return tuple(marks)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.benchmarks.base import Funnel
-from runner.chain.collect import read_results, salvage
+from runner.chain.collect import close, read_results, salvage
 from runner.chain.files import write_frame
 from runner.chain.runs import Asked, Folders, Run, Workspace, write_run
 from runner.chain.stock import MAX_ATTEMPTS, answers, attempts
@@ -147,7 +147,8 @@ class Bench:
         batch = self.stub.add_batch(status=str(state), **ids)
         job = self.ledger.move(self.job(), State.ENDED, provider_job=batch["id"])
         status = JobStatus(batch["id"], state, NOW)
-        return salvage(self.workspace, self.ledger, self.provider, job, status, lambda sentence: None, patient=False)
+        home = salvage(self.workspace, self.ledger, self.provider, job, status, lambda sentence: None, patient=False)
+        return close(self.ledger, self.provider, home, keep_files=False)
 
     def final(self) -> dict[str, str]:
         frame = answers(self.workspace, self.ledger, "openai", "gpt-4.1-mini", pl.Series(IDS))

@@ -20,12 +20,12 @@ ENDPOINT = "/v1/chat/completions"
 
 
 class Desk:
-    def __init__(self, state: Path, clock: str, **options: Any) -> None:
+    def __init__(self, state: Path, clock: str | None, **options: Any) -> None:
         is_new = not (state / "state.sqlite").exists()
         self.state = state
         self.server = runner.emulator.start(state, clock=clock, **options)
         self.client = openai.OpenAI(base_url=f"{self.server.base_url}/openai/v1", api_key="any", max_retries=0)
-        if is_new:
+        if is_new and "at" not in options:
             self.advance(TODAY - self.now())
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ def open_desk(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
     """Start servers; several on the same folder if wanted."""
     desks: list[Desk] = []
 
-    def start(clock: str = "auto", state: str = "state", plain: bool = True, **options: Any) -> Desk:
+    def start(clock: str | None = "auto", state: str = "state", plain: bool = True, **options: Any) -> Desk:
         desks.append(Desk(tmp_path / state, clock, plain=plain, **options))
         return desks[-1]
 

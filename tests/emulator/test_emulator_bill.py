@@ -74,6 +74,22 @@ def test_long_shared_prefixes_are_cached_now_and_then(open_desk, request_line, m
     assert usage["prompt_tokens_details"]["cached_tokens"] == rows["39"]["cached_tokens"]
 
 
+def test_cache_writes_are_billed_where_they_have_a_price(open_desk, request_line):
+    desk = open_desk(seed=4)
+    shared = "The same long beginning of a prompt. " * 300
+    batch = desk.run([request_line(str(k), shared + str(k), model="gpt-5.6-luna", max_tokens=None) for k in range(20)])
+    rows = {row["custom_id"]: row for row in desk.bill()["requests"]}
+    for row in rows.values():
+        read, written = row["cached_tokens"], row["cache_write_tokens"]
+        assert 0 <= row["input_tokens"] - read - written < 128
+        fresh = row["input_tokens"] - read - written
+        usd = fresh * 0.1 + read * 0.01 + written * 0.125 + row["output_tokens"] * 0.6
+        assert row["usd"] == pytest.approx(usd / 1e6)
+    assert 0 < sum(row["cache_write_tokens"] == 0 for row in rows.values()) < 20
+    details = desk.results(batch.output_file_id)["7"]["response"]["body"]["usage"]["prompt_tokens_details"]
+    assert details["cache_write_tokens"] == rows["7"]["cache_write_tokens"]
+
+
 MESSAGES = st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), st.text(max_size=60)), max_size=12)
 
 

@@ -1,8 +1,10 @@
-"""Each fault, seen by the real SDK; and what none of them may do: bill a request twice."""
+"""Each fault of jobs and lines, seen by the real SDK; and what none of them may do: bill a request twice."""
 
 import json
+import re
 import urllib.error
 from collections import Counter
+from pathlib import Path
 
 import openai
 import pytest
@@ -36,51 +38,6 @@ def billed(desk, batch):
 IDS = {str(k) for k in range(40)}
 
 
-def test_create_lost(open_desk, request_line):
-    desk = open_desk(faults=["create_lost"])
-    for error in (openai.APIConnectionError, openai.InternalServerError):  # cut, and 500, in turn
-        with pytest.raises(error):
-            desk.create([request_line()], tag=error.__name__)
-        found = [one for one in desk.client.batches.list() if one.metadata == {"tag": error.__name__}]
-        assert len(found) == 1
-        assert desk.finish(found[0]).status == "completed"
-
-
-def test_create_500(open_desk, request_line):
-    desk = open_desk(faults=["create_500:1"])
-    with pytest.raises(openai.InternalServerError):
-        desk.create([request_line()])
-    assert desk.client.batches.list().data == []
-    desk.control("faults", {"create_500": 0})
-    assert desk.run([request_line()]).status == "completed"
-
-
-def test_truncated_download(faulty):
-    desk, batch = faulty("truncated_download:1")
-    with pytest.raises(openai.APIConnectionError):
-        desk.raw(batch.output_file_id)
-    with desk.client.files.with_streaming_response.content(batch.output_file_id) as answer:
-        size, got = int(answer.headers["content-length"]), 0
-        with pytest.raises(Exception, match=r"incomplete|peer closed"):
-            for chunk in answer.iter_bytes():
-                got += len(chunk)
-    assert got == size // 2
-    desk.control("faults", {"truncated_download": 0})
-    assert len(desk.raw(batch.output_file_id)) == size
-
-
-def test_a_rate_hits_some_calls_and_spares_others(faulty):
-    desk, batch = faulty("truncated_download:0.5")
-    fates = []
-    for _ in range(30):
-        try:
-            desk.raw(batch.output_file_id)
-            fates.append(True)
-        except openai.APIConnectionError:
-            fates.append(False)
-    assert 5 < sum(fates) < 25
-
-
 def test_list_lag(open_desk, request_line):
     desk = open_desk(clock="driven", faults=["list_lag"])
     batch = desk.create([request_line()])
@@ -96,8 +53,8 @@ def test_two_lists_a_minute_apart_are_enough_against_lag(open_desk, request_line
     assert [len(desk.client.batches.list().data) for _ in range(3)] == [0, 1, 1]
 
 
-def test_not_found_after_create(open_desk, request_line):
-    desk = open_desk(faults=["not_found_after_create"])
+def test_not_found_after_create(desk, faulty, request_line):
+    desk.control("faults", {"not_found_after_create": 1})
     batch = desk.create([request_line()])
     with pytest.raises(openai.NotFoundError):
         desk.client.batches.retrieve(batch.id)
@@ -125,6 +82,47 @@ def test_expired_partial(faulty):
             "message": "This request could not be executed before the completion window expired.",
         }
     assert billed(desk, batch) == set(answered)
+
+
+@pytest.mark.parametrize(("fault", "ending"), [("expired_partial", "expired"), ("cancelled_partial", "cancelled")])
+def test_no_error_file(faulty, fault, ending):
+    desk, batch = faulty(fault, "no_error_file")
+    assert (batch.status, batch.error_file_id) == (ending, None)
+    answered = set(desk.results(batch.output_file_id))
+    assert 0 < len(answered) < 40
+    assert billed(desk, batch) == answered
+
+
+@pytest.mark.parametrize("more", [(), ("no_error_file",)])
+def test_expired_nothing(faulty, more):
+    ended = [faulty("expired_nothing", *more) for _ in range(4)]
+    desk, batches = ended[0][0], [batch for _, batch in ended]
+    assert {batch.status for batch in batches[:3]} == {"expired", "completed"}  # never three in a row
+    assert batches[3].status == batches[0].status
+    for batch in batches:
+        if batch.status == "expired":
+            assert batch.request_counts.model_dump() == {"total": 40, "completed": 0, "failed": 0}
+            assert batch.output_file_id is None
+            assert (batch.error_file_id is None) is bool(more)
+            assert set(desk.results(batch.error_file_id)) == (set() if more else IDS)
+            assert billed(desk, batch) == set()
+
+
+def test_cancelled_partial(faulty):
+    desk, batch = faulty("cancelled_partial")
+    assert batch.status == "cancelled" and batch.cancelled_at > batch.cancelling_at
+    answered, rest = desk.results(batch.output_file_id), desk.results(batch.error_file_id)
+    assert 0 < len(answered) < 40 and set(answered) | set(rest) == IDS
+    assert {line["error"]["code"] for line in rest.values()} == {"batch_cancelled"}
+    assert billed(desk, batch) == set(answered)
+
+
+def test_token_limit_exceeded(faulty):
+    batches = [faulty("token_limit_exceeded")[1] for _ in range(3)]
+    assert sorted(batch.status for batch in batches) == ["completed", "failed", "failed"]
+    error = next(batch.errors.data[0] for batch in batches if batch.errors)
+    assert error.code == "token_limit_exceeded"
+    assert "Limit: 15,000,000,000 enqueued tokens" in error.message
 
 
 def test_error_file_empty_id(faulty):
@@ -212,14 +210,75 @@ def test_status_zero(faulty):
     assert len(billed(desk, batch)) == 36
 
 
+def test_truncated_result(faulty):
+    desk, batch = faulty("truncated_result")
+    *whole, last = desk.raw(batch.output_file_id).split(b"\n")
+    assert len(whole) == 20
+    assert json.loads(whole[-1])
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(last)
+    assert billed(desk, batch) == IDS
+
+
+def test_crlf(faulty):
+    desk, batch = faulty("crlf")
+    lines = desk.raw(batch.output_file_id).split(b"\r\n")
+    assert len(lines) == 41 and not any(b"\r" in line or b"\n" in line for line in lines)
+
+
+def test_lone_surrogate(faulty):
+    desk, batch = faulty("lone_surrogate:0.1")
+    texts = [
+        json.loads(line)["response"]["body"]["choices"][0]["message"]["content"]
+        for line in lines_of(desk, batch.output_file_id)
+    ]
+    assert sum(text.endswith("\ud83d") for text in texts) == 4
+
+
+def test_huge_line(faulty):
+    desk, batch = faulty("huge_line:1")
+    sizes = sorted(map(len, lines_of(desk, batch.output_file_id)))
+    assert sizes[-2] < 10_000 < 9_999_000 < sizes[-1] < 10_010_000
+    assert sum(row["output_tokens"] for row in desk.bill()["requests"] if row["job"] == batch.id) < 40 * 50
+
+
+def test_filtered(faulty):
+    desk, batch = faulty("filtered:0.1")
+    choices = [row["response"]["body"]["choices"][0] for row in desk.results(batch.output_file_id).values()]
+    blocked = [choice for choice in choices if choice["finish_reason"] == "content_filter"]
+    assert len(blocked) == 4 and {choice["message"]["content"] for choice in blocked} == {""}
+    rows = [row for row in desk.bill()["requests"] if row["job"] == batch.id]
+    assert sum(row["output_tokens"] == 0 for row in rows) == 4
+    assert all(row["usd"] > 0 for row in rows)
+
+
+def test_mixed_endings(faulty):
+    desk, batch = faulty("mixed_endings:0.5")
+    answered, rest = desk.results(batch.output_file_id), desk.results(batch.error_file_id)
+    assert (batch.status, len(answered), len(rest)) == ("completed", 20, 20)
+    ends = Counter((line["error"] or {}).get("code", "failed") for line in rest.values())
+    assert set(ends) == {"failed", "batch_expired", "batch_cancelled"}
+    assert batch.request_counts.failed == ends["failed"]
+    assert billed(desk, batch) == set(answered)
+    job = next(job for job in desk.control("jobs")["jobs"] if job["id"] == batch.id)
+    assert (job["expired"], job["cancelled"]) == (ends["batch_expired"], ends["batch_cancelled"])
+
+
+def test_duplicates_come_in_order_too(faulty):
+    desk, batch = faulty("duplicate_line:0.1", "shuffle:0")
+    assert len(lines_of(desk, batch.output_file_id)) == 44
+
+
 def test_a_small_rate_still_hits_one_line(faulty):
     desk, batch = faulty("missing_id:0.001")
     assert len(desk.results(batch.output_file_id)) == 39
 
 
-def test_every_fault_is_documented_and_tested_here(desk):
-    assert all(name in globals() for name in (f"test_{fault}" for fault in FAULTS))
-    assert all(fault["doc"].endswith(".") for fault in desk.control("faults").values())
+def test_every_fault_is_documented_and_tested():
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_emulator_*.py"))
+    for name, fault in FAULTS.items():
+        assert re.search(rf'def test_{name}\(|"{name}[":]', tests), f"no test of {name}"
+        assert fault.doc.endswith(".")
 
 
 @pytest.mark.parametrize("text", ["nothing", "u2028:2", "u2028:x", "u2028:-1", "u2028:nan"])

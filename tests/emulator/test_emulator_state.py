@@ -1,19 +1,26 @@
 """The state outlives every server: restarts, kills, several servers on one folder, a dead parent."""
 
+import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime
 
 import openai
 import pytest
 
 import runner.emulator
+from runner.emulator.__main__ import main
+from runner.emulator.faults import FAULTS
+from runner.emulator.store import LATER_COLUMNS
 
 
 def kill(desk):
@@ -84,6 +91,35 @@ def test_settings_stay_in_the_folder(open_desk):
     assert rates == {"shuffle": 1.0, "stuck": 1.0, "u2028": 0.25}
 
 
+def test_a_new_state_may_begin_on_another_day_and_goes_on_from_there(open_desk, request_line):
+    first = open_desk(at=date(2026, 10, 22))
+    batch = first.run([request_line(model="o4-mini", max_tokens=None)])  # gone from 2026-10-23 on
+    assert batch.status == "completed"
+    assert datetime.fromtimestamp(batch.created_at, UTC).date() == date(2026, 10, 22)
+    first.close()
+    second = open_desk(at=date(2026, 1, 1))
+    assert batch.completed_at <= second.now() < batch.completed_at + 60
+    second.advance(24 * 3600)
+    assert second.run([request_line(model="o4-mini", max_tokens=None)]).errors.data[0].code == "model_not_found"
+
+
+def test_a_state_of_an_older_version_opens(open_desk, request_line):
+    first = open_desk()
+    batch = first.client.batches.retrieve(first.create([request_line(str(k)) for k in range(5)]).id)
+    billed = first.run([request_line()])
+    first.close()
+    old = sqlite3.connect(first.state / "state.sqlite")
+    for table, column, _ in LATER_COLUMNS:
+        old.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    old.close()
+    second = open_desk()
+    assert second.client.batches.retrieve(billed.id) == billed
+    batch = second.finish(batch)
+    assert batch.request_counts.completed == 5
+    assert second.bill()["totals"]["requests"] == 6
+    assert second.bill()["totals"]["cache_write_tokens"] == 0
+
+
 def answers(port):
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -124,6 +160,58 @@ def test_the_command_line_serves_and_names_its_port(tmp_path):
     finally:
         process.terminate()
         assert process.wait(5) in (0, -signal.SIGTERM)
+
+
+def serving(tmp_path, *arguments):
+    command = [sys.executable, "-m", "runner.emulator", "--exit-with-stdin", "--state", str(tmp_path / "state")]
+    return subprocess.Popen([*command, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("c.toml", 'seed = 7\nclock = "driven"\nprotocol = ["groq"]\n[faults]\nstuck = 0.3\nu2028 = 0.1\n'),
+        ("c.json", '{"seed": 7, "clock": "driven", "protocol": "groq", "faults": {"stuck": 0.3, "u2028": 0.1}}'),
+    ],
+)
+def test_options_may_stand_in_a_file_and_the_command_line_wins(tmp_path, name, text):
+    config = tmp_path / name
+    config.write_text(text)
+    with serving(tmp_path, "--config", config, "--fault", "stuck:0.9") as process:
+        base_url, address = (process.stdout.readline().strip() for _ in range(2))
+        assert address == f"GROQ_BASE_URL={base_url}/groq/v1"
+        with urllib.request.urlopen(f"{base_url}/control/faults") as answer:
+            rates = {name: fault["rate"] for name, fault in json.loads(answer.read()).items() if fault["rate"]}
+        assert rates == {"shuffle": 1.0, "stuck": 0.9, "u2028": 0.1}
+        with urllib.request.urlopen(f"{base_url}/control/clock") as answer:
+            assert json.loads(answer.read())["mode"] == "driven"
+        process.stdin.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("seed = ", "is no readable TOML or JSON file"),
+        ("sead = 7", "unrecognized arguments: --sead=7"),
+        ("seed = 'x'", "invalid int value: 'x'"),
+        ("faults = ['stuck']", "must be a table of names and rates"),
+        ("[faults]\nstuck = 2", "the rate of fault 'stuck' must lie in 0..1"),
+        ("protocol = ['no_such']", "unknown protocol 'no_such'; there are: openai"),
+    ],
+)
+def test_a_config_that_says_nonsense_is_refused(tmp_path, capsys, text, complaint):
+    config = tmp_path / "c.toml"
+    config.write_text(text)
+    with pytest.raises(SystemExit) as caught:
+        main(["--state", str(tmp_path), "--config", str(config)])
+    assert complaint in f"{caught.value.code} {capsys.readouterr().err}"
+
+
+def test_faults_can_be_listed(capsys):
+    main(["--list-faults"])
+    text = capsys.readouterr().out
+    assert [line.split()[0] for line in text.splitlines()] == list(FAULTS)
+    assert all(line.split()[1] == "per" for line in text.splitlines())
 
 
 def test_a_taken_port_is_said(tmp_path):

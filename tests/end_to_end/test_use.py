@@ -48,7 +48,7 @@ def test_every_table_and_page_of_a_rehearsal_says_so(place: Place, corpus: Path)
     assert "emulator" in place.runs()[0]
     for name in ("report.md", "report.html"):
         assert "EMULATOR — rehearsal, not a result" in (results / name).read_text()
-    assert place.summary()["venue"] == "emulator"
+    assert place.summary()["venue"] == "emulator:openai"
 
 
 @pytest.mark.parametrize("deleted", ["*.parquet", "*.*"])

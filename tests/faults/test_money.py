@@ -68,7 +68,9 @@ class Scoped(Stub):
         return {"object": "list", "data": mine, "has_more": False}
 
 
-@pytest.mark.parametrize("other", [{"key": "sk-B-999999999"}, {"OPENAI_PROJECT_ID": "proj_B"}])
+@pytest.mark.parametrize(
+    "other", [{"key": "sk-B-999999999"}, pytest.param({"OPENAI_PROJECT_ID": "proj_B"}, marks=pytest.mark.slow)]
+)
 def test_another_accounts_list_is_no_proof_of_absence(place: Place, corpus: Path, other: dict[str, str]) -> None:
     with Scoped() as stub:
         stub.faults["create"] = ["500 after"]
@@ -85,6 +87,7 @@ def test_another_accounts_list_is_no_proof_of_absence(place: Place, corpus: Path
         assert _bought(stub) == dict.fromkeys(place.asked(), 1)
 
 
+@pytest.mark.slow
 def test_one_jobs_trouble_stops_no_other_run(place: Place, corpus: Path) -> None:
     with Stub(lambda body: "positive") as stub:
         place.call("submit", *_asked(corpus), "--yes", **_env(stub))
@@ -97,6 +100,7 @@ def test_one_jobs_trouble_stops_no_other_run(place: Place, corpus: Path) -> None
         assert _states(place)["closed"] == 1, "the other run's finished job came home"
 
 
+@pytest.mark.slow
 def test_a_budget_holds_over_all_runs_of_its_scope(place: Place, corpus: Path) -> None:
     shown = json.loads(place.call("estimate", *_asked(corpus, "--emulate", limit=24), "--json").stdout)
     budget = shown["total"]["mid_usd"] / 2
@@ -115,6 +119,7 @@ def test_a_lower_budget_binds_an_earlier_yes(place: Place, corpus: Path) -> None
     assert len(place.times_billed()) <= 50, "the pilot was on its way; nothing was bought after the word"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_counts_at_its_bound(place: Place, corpus: Path) -> None:
     emulator.start(place.root / "batches" / "emulator", faults=["bad_line:1.0"]).stop()
     place.call("run", *_asked(corpus, "--emulate"), check=False)
@@ -123,6 +128,7 @@ def test_what_cannot_be_read_counts_at_its_bound(place: Place, corpus: Path) -> 
     assert billed <= cost["billed_usd"] <= cost["bound_usd"] + 1e-9
 
 
+@pytest.mark.slow
 def test_a_quota_that_is_used_up_uses_up_no_attempt(place: Place, corpus: Path) -> None:
     class Broke(Stub):
         is_broke = True
@@ -148,6 +154,7 @@ def test_a_quota_that_is_used_up_uses_up_no_attempt(place: Place, corpus: Path) 
         assert place.summary()["requests"]["ok"] == 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", ["gone", "refused"])
 def test_waiting_ends_when_waiting_cannot_help(place: Place, corpus: Path, trouble: str) -> None:
     with Stub(lambda body: "positive") as stub:
@@ -166,6 +173,7 @@ def test_waiting_ends_when_waiting_cannot_help(place: Place, corpus: Path, troub
         assert stub.count("upload") == uploads, "lost answers are not bought again unasked"
 
 
+@pytest.mark.slow
 def test_a_queue_smaller_than_an_instance_takes_part_of_one(place: Place, corpus: Path) -> None:
     class Small(Stub):
         def create(self, head: Any, body: bytes) -> dict[str, Any]:
@@ -183,6 +191,7 @@ def test_a_queue_smaller_than_an_instance_takes_part_of_one(place: Place, corpus
         assert _bought(stub) == dict.fromkeys(place.asked(), 1)
 
 
+@pytest.mark.slow
 def test_a_queue_that_others_have_filled_is_left_alone(place: Place, corpus: Path) -> None:
     class Full(Stub):
         def create(self, head: Any, body: bytes) -> dict[str, Any]:
@@ -199,6 +208,7 @@ def test_a_queue_that_others_have_filled_is_left_alone(place: Place, corpus: Pat
         assert stub.count("create") == 1
 
 
+@pytest.mark.slow
 def test_only_submit_overrules_a_pilot_that_failed(place: Place, corpus: Path) -> None:
     class Cut(Stub):
         def respond(self, line: dict[str, Any]) -> dict[str, Any]:
@@ -218,6 +228,7 @@ def test_only_submit_overrules_a_pilot_that_failed(place: Place, corpus: Path) -
         assert sum(_bought(stub).values()) == 96
 
 
+@pytest.mark.slow
 def test_a_lost_ledger_buys_nothing(place: Place, corpus: Path) -> None:
     place.call("run", *_asked(corpus, "--emulate"))
     for path in (place.root / "batches").glob("ledger.sqlite*"):
@@ -228,6 +239,7 @@ def test_a_lost_ledger_buys_nothing(place: Place, corpus: Path) -> None:
     assert set(place.times_billed().values()) == {1}
 
 
+@pytest.mark.slow
 def test_clean_spares_what_was_bought_or_made_from_it(place: Place, corpus: Path) -> None:
     place.call("run", *_asked(corpus, "--emulate", limit=16))
     place.call("run", *_asked(corpus, "--emulate", limit=8))  # every answer is reused: it bought nothing itself
@@ -243,6 +255,7 @@ def test_a_host_is_never_taken_for_one_of_our_own_words(host: str) -> None:
     assert venue_of("openai", {"OPENAI_BASE_URL": f"http://{host}/v1"}) == f"{host}:80"
 
 
+@pytest.mark.slow
 def test_an_emulator_behind_another_name_signs_itself(place: Place, corpus: Path) -> None:
     with emulator.start(place.root / "elsewhere") as running:
         env = {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{running.base_url}/openai/v1"}

@@ -6,7 +6,7 @@ As a process:     python stub_openai.py --port-file F [--answer TEXT] [--faults 
 A batch advances one state each time it is retrieved. ``faults`` maps an operation (upload, create, list,
 retrieve, cancel, file, content, delete) to the misbehaviours of its next calls, in order:
 
-    "429"          answer this status instead of doing the work (any number; also "429|message|code")
+    "429"          answer this status instead of doing the work (any number; also "429|message|code|type")
     "500 after"    do the work, then answer this status
     "drop"         close the connection without doing the work; "drop after": do it, then close
     "hang after"   do the work, then be silent until the stub ends
@@ -43,13 +43,7 @@ ROUTES = [
     ("retrieve", "GET", r"/v1/batches/([^/]+)"),
     ("cancel", "POST", r"/v1/batches/([^/]+)/cancel"),
 ]
-NEXT = {
-    "validating": "in_progress",
-    "in_progress": "finalizing",
-    "finalizing": "completed",
-    "cancelling": "cancelled",
-}
-
+NEXT = {"validating": "in_progress", "in_progress": "finalizing", "finalizing": "completed", "cancelling": "cancelled"}
 MOMENTS = [f"{state}_at" for state in {*NEXT, *NEXT.values(), "failed", "expired"} - {"validating"}]
 
 
@@ -70,6 +64,7 @@ class Stub:
         self.calls: list[tuple[str, str]] = []
         self.log: TextIO | None = None
         self.now: datetime | None = None
+        self.knows_expiry = True
         self.over = threading.Event()
         self.lock = threading.RLock()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -148,25 +143,26 @@ class Stub:
         filename, content = parts["file"]
         if not filename.endswith(".jsonl"):
             raise RefusalError(400, "Invalid file format for Batch API. Must be .jsonl")
-        return self.files[self.add_file(content, parts["purpose"][1].decode(), filename)][0]
+        card = self.files[self.add_file(content, parts["purpose"][1].decode(), filename)][0]
+        if expiry := parts.get("expires_after[seconds]"):
+            if not self.knows_expiry:
+                raise RefusalError(400, "Unknown form field: 'expires_after[seconds]'.")
+            assert parts["expires_after[anchor]"][1] == b"created_at"
+            card["expires_at"] = card["created_at"] + int(expiry[1])
+        return card
 
     def create(self, head: Any, body: bytes) -> dict[str, Any]:
         asked = json.loads(body)
         known = {"input_file_id", "endpoint", "completion_window", "metadata", "output_expires_after"}
         if unknown := asked.keys() - known:
             raise RefusalError(400, f"Unknown parameter: {unknown}", "unknown_parameter")
-        batch = self.add_batch(input_file_id=asked["input_file_id"], metadata=asked.get("metadata"))
+        kept = ("input_file_id", "metadata", "endpoint", "output_expires_after")
+        batch = self.add_batch(**{key: asked[key] for key in kept if key in asked})
         if asked["input_file_id"] not in self.files:
-            error = {
-                "code": "invalid_request",
-                "line": None,
-                "message": "Cannot find file.",
-                "param": "file_id",
-            }
+            error = {"code": "invalid_request", "line": None, "message": "Cannot find file.", "param": "file_id"}
             batch.update(status="failed", failed_at=self.seconds(), errors={"data": [error]})
         else:
-            lines = self.lines_of(batch)
-            batch["request_counts"]["total"] = len(lines)
+            batch["request_counts"]["total"] = len(self.lines_of(batch))
         return batch
 
     def list(self, query: dict[str, list[str]]) -> dict[str, Any]:
@@ -305,8 +301,8 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         if fault[:1].isdigit():
-            number, message, code = [*fault.split("|"), "", ""][:3]
-            status, reply = int(number), error_body(message or "scripted", code or None)
+            number, message, code, kind = [*fault.split("|"), "", "", ""][:4]
+            status, reply = int(number), error_body(message or "scripted", code or None, kind)
         promised = len(reply)
         if fault == "garbage":
             reply, promised = b"<html>", 6
@@ -327,8 +323,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def error_body(message: str, code: str | None) -> bytes:
-    return json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": code}}).encode()
+def error_body(message: str, code: str | None, kind: str = "") -> bytes:
+    return json.dumps({"error": {"message": message, "type": kind or "invalid_request_error", "code": code}}).encode()
 
 
 def main() -> None:

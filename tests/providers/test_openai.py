@@ -44,9 +44,11 @@ def test_the_whole_way_from_file_to_answers(stub, provider, tmp_path):
     file_id = provider.upload(path, "tag-1")
     card, content = stub.files[file_id]
     assert (card["filename"], card["purpose"], content) == ("tag-1.jsonl", "batch", path.read_bytes())
+    assert card["expires_at"] - card["created_at"] == 14 * 24 * 3600
 
     job = provider.create(MODEL, file_id, "tag-1")
     assert stub.batches[job]["metadata"] == {"persona_runner": "tag-1"}
+    assert (stub.batches[job]["endpoint"], "output_expires_after" in stub.batches[job]) == ("/v1/chat/completions", 0)
     states = [provider.status(job).state for _ in range(3)]
     assert states == [JobState.RUNNING, JobState.RUNNING, JobState.COMPLETED]
     assert (provider.status(job).total, provider.status(job).done) == (3, 3)
@@ -100,6 +102,31 @@ def test_a_create_that_may_have_worked_is_unclear_and_sent_once(stub, provider, 
     assert len(listing.jobs) == (fault.endswith(" after") or fault == "garbage")
 
 
+def test_a_job_is_made_for_the_endpoint_of_its_model(stub, provider):
+    assert stub.batches[provider.create("gpt-5-pro", "file-x", "t")]["endpoint"] == "/v1/responses"
+
+
+FULL = "Enqueued token limit reached for gpt-4o in organization o. Limit: 90,000 enqueued tokens."
+
+
+@pytest.mark.parametrize(
+    ("fault", "is_full", "limit"),
+    [
+        (f"429|{FULL}|token_limit_exceeded", True, 90_000),
+        (f"429|{FULL}", True, 90_000),
+        ("429|Rate limit reached for batch creation|rate_limit_exceeded", True, None),
+        ("429|You exceeded your current quota|insufficient_quota", False, None),
+        ("429|Billing hard limit has been reached|billing_hard_limit_reached", False, None),
+        ("400|Cannot find file file-x", False, None),
+    ],
+)
+def test_a_full_queue_is_told_from_other_refusals_and_teaches_its_limit(stub, provider, fault, is_full, limit):
+    stub.faults["create"] = [fault]
+    with pytest.raises(NotCreated) as caught:
+        provider.create(MODEL, "file-x", "t")
+    assert (caught.value.is_full, caught.value.learned_queue_tokens) == (is_full, limit)
+
+
 @pytest.mark.parametrize(
     ("fault", "code", "later"),
     [
@@ -110,6 +137,9 @@ def test_a_create_that_may_have_worked_is_unclear_and_sent_once(stub, provider, 
         ("400|Cannot find file file-x, or organization has no access", None, True),
         ("429|Enqueued token limit reached|token_limit_exceeded", "token_limit_exceeded", True),
         ("429|You exceeded your current quota|insufficient_quota", "insufficient_quota", False),
+        ("429|You have no money left|billing_hard_limit_reached", "billing_hard_limit_reached", False),
+        ("400|You have no money left|billing_hard_limit_reached", "billing_hard_limit_reached", False),
+        ("429|No more this month|a_new_word|insufficient_quota", "a_new_word", False),
     ],
 )
 def test_a_clear_no_is_not_created_and_sent_once(stub, provider, fault, code, later):

@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from runner.providers.base import JobState
-from runner.providers.openai_jobs import read_job
+from runner.providers.openai_jobs import queue_limit, read_job
 
 CREATED = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ENDED = CREATED + timedelta(hours=2)
@@ -84,6 +84,30 @@ def test_a_full_queue_teaches_its_true_limit():
     job = read_job(batch("failed", errors=errors), ENDED)
     assert (job.error_code, job.learned_queue_tokens) == ("token_limit_exceeded", 2_000_000)
     assert job.error == MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("sentence", "limit"),
+    [
+        (MESSAGE, 2_000_000),
+        ("Enqueued token limit reached for gpt-4o in organization XYZ. Limit: 90,000 enqueued tokens.'", 90_000),
+        ("Enqueued token limit reached for gpt-4o. Limit: 90,000 / Enqueued: 85,000 / Requested: 10,000", 90_000),
+        ("Enqueued token limit reached for o3: limit 1350000, current enqueued 1349999.", 1_350_000),
+        ("The number of enqueued tokens has surpassed the configured limit of 50K for the deployment", 50_000),
+        ("enqueued tokens have surpassed the configured limit of 50000K.", 50_000_000),
+        ("ENQUEUED_TOKENS: LIMIT 3 M", 3_000_000),
+        ("Enqueued token limit reached for gpt-6-luna", None),
+        ("Enqueued token limit reached. Limit: 2.000.000 enqueued tokens", None),
+        ("Enqueued token limit reached. Limit: 0 enqueued tokens", None),
+        ("Enqueued token limit reached. Limit: " + "9" * 40, None),
+        ("Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 5000.", None),
+        ("You exceeded your current quota, limit: 100", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_the_limit_of_the_queue_is_read_from_every_sentence_that_names_it_and_no_other(sentence, limit):
+    assert queue_limit(sentence) == limit
 
 
 def test_a_long_list_of_errors_is_told_in_three():

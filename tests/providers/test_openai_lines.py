@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runner.errors import RunnerError
 from runner.providers.openai_lines import decode_line, encode_line
 from runner.request import Body, Message, RequestId, Response, Status
 
@@ -55,6 +56,16 @@ def test_a_thinking_model_gets_its_own_limit_and_no_refused_parameter():
     assert not body.keys() & {"max_tokens", "temperature", "top_p"}
 
 
+def test_an_effort_is_sent_when_asked_for_and_what_it_forbids_is_not():
+    assert "reasoning_effort" not in sent("gpt-5.2", ASK)
+    assert sent("gpt-5.2", Body(ASK.messages, 7, effort="none"))["temperature"] == 0.0
+    body = sent("gpt-5.2", Body(ASK.messages, 7, effort="low"))
+    assert body["reasoning_effort"] == "low"
+    assert "temperature" not in body
+    with pytest.raises(RunnerError, match="takes none"):
+        sent("gpt-4.1", Body(ASK.messages, 7, effort="low"))
+
+
 def test_sampling_parameters_are_sent_only_where_they_say_something():
     assert sent("gpt-4.1", Body(ASK.messages, 7, temperature=None)).keys() == {"model", "messages", "max_tokens"}
     body = sent("gpt-4.1", Body(ASK.messages, 7, temperature=0.7, top_p=0.9, n=3))
@@ -80,7 +91,16 @@ def test_tokens_stand_on_choice_0_whatever_the_order():
     assert first == Response(
         ID, 0, Status.TRUNCATED, "a\u2028a", "length", 100, 64, 30, 12, model_version="gpt-4.1-2025-04-14 fp_1"
     )
-    assert second == Response(ID, 1, Status.OK, "b", "stop", 0, 0, 0, 0, model_version="gpt-4.1-2025-04-14 fp_1")
+    assert second == Response(ID, 1, Status.OK, "b", "stop", 0, 0, 0, 0, 0, model_version="gpt-4.1-2025-04-14 fp_1")
+
+
+def test_what_was_written_to_the_cache_is_told_where_it_is_told():
+    def written(details):
+        usage = {"prompt_tokens": 9, "prompt_tokens_details": details}
+        return only(answer([{"message": {"content": "a"}}], usage)).cache_write_tokens
+
+    assert written({"cached_tokens": 0, "cache_write_tokens": 7}) == 7
+    assert written({"cached_tokens": 0}) is None
 
 
 def test_missing_usage_is_unknown_and_not_zero():
@@ -104,6 +124,7 @@ def test_how_an_answer_ended(message, reason, status, text):
     assert (row.status, row.text, row.finish_reason) == (status, text, reason)
 
 
+SPENT = {"error": {"code": "organization_spend_limit_exceeded", "type": "insufficient_quota"}}
 OPENAI_ERROR = {"error": {"message": "Too long.", "type": "invalid_request_error", "code": "too_long"}}
 
 
@@ -112,6 +133,7 @@ OPENAI_ERROR = {"error": {"message": "Too long.", "type": "invalid_request_error
     [
         (line({"status_code": 400, "body": OPENAI_ERROR}), Status.REJECTED, "too_long", "Too long."),
         (line({"status_code": 429, "body": OPENAI_ERROR}), Status.FAILED, "too_long", "Too long."),
+        (line({"status_code": 429, "body": SPENT}), Status.FAILED, "insufficient_quota", None),
         (line({"status_code": 408, "body": None}), Status.FAILED, "408", None),
         (line({"status_code": 409, "body": None}), Status.FAILED, "409", None),
         (line({"status_code": 401, "body": None}), Status.FAILED, "401", None),

@@ -41,7 +41,7 @@ def test_a_page_asks_nobody_for_anything() -> None:
 
 
 def test_rehearsal_partial_and_caution_stand_over_every_table() -> None:
-    given = summary(venue="emulator", state="partial", caution="Beware of the level.")
+    given = summary(venue="emulator:openai", state="partial", caution="Beware of the level.")
     page = Page(render_page(given, [EXAMPLE]))
     assert page.tags.count("table") == 6
     sections = page.headings[1:]

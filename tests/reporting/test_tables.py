@@ -25,7 +25,7 @@ def row(table: Table, label: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("make", ALL_TABLES)
 def test_every_table_of_a_run_says_what_it_is_worth(make) -> None:
-    rehearsal = make(summary(venue="emulator", state="partial", caution="Beware."))
+    rehearsal = make(summary(venue="emulator:openai", state="partial", caution="Beware."))
     assert rehearsal.heading.startswith("EMULATOR — rehearsal, not a result · PARTIAL 1,610 of 1,920 · ")
     assert rehearsal.caution == "Beware."
     real = make(summary())
@@ -162,7 +162,12 @@ def column(name: str, **changes: object) -> EstimateColumn:
 
 def test_an_estimate_says_that_it_is_one() -> None:
     given = Estimate(
-        "3.1", "emulator", (column("p-conv"),), column("total", unique=900), 3.21, ("token counts are estimates",)
+        "3.1",
+        "emulator:openai",
+        (column("p-conv"),),
+        column("total", unique=900),
+        3.21,
+        ("token counts are estimates",),
     )
     table = estimate_table(given)
     assert table.heading.startswith("EMULATOR — rehearsal, not a result · Estimate")

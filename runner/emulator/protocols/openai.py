@@ -1,12 +1,11 @@
-"""OpenAI's Files and Batches over HTTP, under ``/openai/v1``. Handlers that are not ``async`` run in a thread."""
+"""OpenAI's Files and Batches over HTTP, under ``/<provider>/v1``. Handlers that are not ``async`` run in a thread."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import orjson
+from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, UploadFile
 from starlette.middleware import Middleware
@@ -15,11 +14,13 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from runner.emulator.edge import Cut
+from runner.emulator.admission import Full
+from runner.emulator.branch import Branch, Unknown
+from runner.emulator.dialect import Dialect, Trouble
 from runner.emulator.files import File
 from runner.emulator.jobs import Job
 from runner.emulator.protocols.openai_body import refusal
-from runner.emulator.protocols.openai_lines import loads
+from runner.emulator.protocols.openai_lines import OpenAILines, loads
 from runner.emulator.protocols.openai_objects import (
     PURPOSES,
     Refused,
@@ -32,36 +33,45 @@ from runner.emulator.protocols.openai_objects import (
     no_batch,
     page_of,
 )
-from runner.emulator.service import Service
-from runner.emulator.tariff import tariff
 from runner.emulator.wire import Json
 
-PROVIDER = "openai"
 GENERIC_MAX_BYTES = 512_000_000
-RETENTION_S = 30 * 24 * 3600
-STUCK_STEP_S = 3600.0
-LIST_PAGE_S = 31.0
-"""What a page of the list costs in the ``auto`` clock: a client that must be sure that a batch is absent reads
-the whole list twice, a minute apart, and would otherwise really wait."""
+SORRY = "The server had an error while processing your request. Sorry about that!"
+TROUBLES = {
+    Trouble.SERVER_ERROR: (500, SORRY, "server_error", None),
+    Trouble.OVERLOADED: (503, "The server is overloaded or not ready yet.", "server_error", None),
+    Trouble.RATE_LIMITED: (429, "Rate limit reached for requests.", "requests", "rate_limit_exceeded"),
+    Trouble.SPEND_LIMIT: (
+        429,
+        "You exceeded your current quota, please check your plan and billing details.",
+        "insufficient_quota",
+        "insufficient_quota",
+    ),
+    Trouble.FILE_NOT_READY: (404, "No such File object: it is still being processed.", "invalid_request_error", None),
+}
 
 
-def mount(service: Service) -> Mount:
-    """The protocol under its prefix."""
-    api = OpenAI(service)
-    return Mount(
-        "/openai/v1",
-        routes=[
-            Route("/files", api.create_file, methods=["POST"]),
-            Route("/files", api.list_files),
-            Route("/files/{id}", api.retrieve_file),
-            Route("/files/{id}", api.delete_file, methods=["DELETE"]),
-            Route("/files/{id}/content", api.file_content),
-            Route("/batches", api.create_batch, methods=["POST"]),
-            Route("/batches", api.list_batches),
-            Route("/batches/{id}", api.retrieve_batch),
-            Route("/batches/{id}/cancel", api.cancel_batch, methods=["POST"]),
-        ],
-        middleware=[Middleware(NeedsKey)],
+def app(branch: Branch) -> ASGIApp:
+    """The protocol for one provider."""
+    return serve(OpenAI(branch))
+
+
+def serve(api: OpenAI) -> ASGIApp:
+    """The routes, answered by these handlers (those of a host may differ)."""
+    routes = [
+        Route("/files", api.create_file, methods=["POST"]),
+        Route("/files", api.list_files),
+        Route("/files/{id}", api.retrieve_file),
+        Route("/files/{id}", api.delete_file, methods=["DELETE"]),
+        Route("/files/{id}/content", api.file_content),
+        Route("/batches", api.create_batch, methods=["POST"]),
+        Route("/batches", api.list_batches),
+        Route("/batches/{id}", api.retrieve_batch),
+        Route("/batches/{id}/cancel", api.cancel_batch, methods=["POST"]),
+    ]
+    return Starlette(
+        routes=[Mount("/v1", routes=routes, middleware=[Middleware(NeedsKey)])],
+        exception_handlers={404: not_found, Refused: refused, Full: full},
     )
 
 
@@ -79,31 +89,40 @@ class NeedsKey:
         await self._app(scope, receive, send)
 
 
-def _json(value: Json, status: int = 200) -> Response:
+def answer(value: Any, status: int = 200) -> Response:
+    """A JSON reply."""
     return Response(orjson.dumps(value), status, media_type="application/json")
 
 
-def _server_error() -> Response:
-    message = "The server had an error while processing your request. Sorry about that!"
-    return _json({"error": {"message": message, "type": "server_error", "param": None, "code": None}}, 500)
+def trouble(kind: Trouble) -> tuple[int, Json]:
+    """Status and envelope of what may go wrong with any call."""
+    status, message, type_, code = TROUBLES[kind]
+    return status, {"error": {"message": message, "type": type_, "param": None, "code": code}}
 
 
 async def refused(_: Request, error: Exception) -> Response:
     """The envelope of an error answer."""
     assert isinstance(error, Refused)
-    return _json({"error": error.error}, error.status)
+    return answer({"error": error.error}, error.status)
+
+
+async def full(_: Request, error: Exception) -> Response:
+    """The 429 of a create that a limit forbids for now."""
+    assert isinstance(error, Full)
+    message = f"Rate limit reached for batch creation: {error.what}, limit {error.limit:,}."
+    return answer({"error": refusal(message, None, "rate_limit_exceeded")}, 429)
 
 
 async def not_found(request: Request, _: Exception) -> Response:
     """The envelope for a URL that is not served."""
-    return _json({"error": refusal(f"Invalid URL ({request.method} {request.url.path})", None, None)}, 404)
+    return answer({"error": refusal(f"Invalid URL ({request.method} {request.url.path})", None, None)}, 404)
 
 
 class OpenAI:
     """The handlers."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, branch: Branch) -> None:
+        self._branch = branch
 
     async def create_file(self, request: Request) -> Response:
         """POST /files: the parts of the form are streamed to disk."""
@@ -118,44 +137,37 @@ class OpenAI:
             return await run_in_threadpool(self._take, upload, str(purpose), seconds)
 
     def _take(self, upload: UploadFile, purpose: str, seconds: int | None) -> Response:
-        is_batch, name = purpose == "batch", upload.filename or ""
-        if (upload.size or 0) > (tariff(PROVIDER).max_bytes if is_batch else GENERIC_MAX_BYTES):
+        branch, name = self._branch, upload.filename or ""
+        is_batch = purpose == branch.rules.input_purpose
+        most = branch.rules.max_bytes if is_batch else GENERIC_MAX_BYTES
+        if most is not None and (upload.size or 0) > most:
             raise Refused(400, "File is too large.")
         if is_batch and not (name.endswith(".jsonl") and _starts_with_json(upload.file)):
             raise Refused(400, "Invalid file format for Batch API. Must be .jsonl")
-        part = self._service.files.take(upload.file)
-        now = self._service.clock.now()
-        life = seconds or (RETENTION_S if is_batch else None)
-        with self._service.store.transaction() as db:
-            ends = now + life if life else None
-            file_id = self._service.files.add(db, PROVIDER, purpose, name, part, now, ends)
-        return _json(file_json(self._file(file_id)))
+        kept_s = seconds or (branch.rules.inputs_kept_s if is_batch else None)
+        return answer(file_json(branch.add_file(branch.save(upload.file), name, purpose, kept_s)))
 
     def list_files(self, request: Request) -> Response:
         """GET /files: newest first unless ``order=asc``."""
         query = request.query_params
         limit = limit_of(query, default=10_000, most=10_000)
-        files = self._service.files.newest_first(PROVIDER, self._service.clock.now())
+        files = self._branch.files()
         wanted = [file_json(file) for file in files if query.get("purpose") in (None, file.purpose)]
-        return _json(page_of(wanted[:: -1 if query.get("order") == "asc" else 1], query.get("after"), limit))
+        return answer(page_of(wanted[:: -1 if query.get("order") == "asc" else 1], query.get("after"), limit))
 
     def retrieve_file(self, request: Request) -> Response:
         """GET /files/{id}."""
-        return _json(file_json(self._file(request.path_params["id"])))
+        return answer(file_json(self._file(request)))
 
     def delete_file(self, request: Request) -> Response:
         """DELETE /files/{id}."""
-        file = self._file(request.path_params["id"])
-        self._service.files.delete(file)
-        return _json({"id": file.id, "object": "file", "deleted": True})
+        file = self._file(request)
+        self._branch.delete_file(file.id)
+        return answer({"id": file.id, "object": "file", "deleted": True})
 
     def file_content(self, request: Request) -> Response:
         """GET /files/{id}/content: the bytes, streamed."""
-        file = self._file(request.path_params["id"])
-        path = self._service.store.path(file.id)
-        if not self._service.faults.strikes("truncated_download"):
-            return FileResponse(path, media_type="application/octet-stream")
-        return Cut(file.bytes, _first_half(path, file.bytes))
+        return FileResponse(self._branch.path(self._file(request)), media_type="application/octet-stream")
 
     async def create_batch(self, request: Request) -> Response:
         """POST /batches: what is wrong with the call is said now, what is wrong with the file later."""
@@ -166,71 +178,51 @@ class OpenAI:
         return await run_in_threadpool(self._create, raw)
 
     def _create(self, raw: Json) -> Response:
-        service = self._service
-        if service.faults.strikes("create_500"):
-            return _server_error()
-        if service.jobs.created_since(PROVIDER, service.clock.now() - 3600) >= tariff(PROVIDER).max_batches_per_hour:
-            raise Refused(429, "Rate limit reached for batch creation.", None, "rate_limit_exceeded")
-        keep_s = expiry(raw.get("output_expires_after") or {})
-        job = service.jobs.create(PROVIDER, raw["endpoint"], raw["input_file_id"], raw.get("metadata"), keep_s)
-        if service.faults.strikes("create_lost"):
-            if job.seq % 2:
-                return Cut(1)
-            return _server_error()
-        return _json(self._batch(job))
+        job = self._branch.create(
+            raw["input_file_id"],
+            endpoint=raw["endpoint"],
+            metadata=raw.get("metadata"),
+            output_ttl=expiry(raw.get("output_expires_after") or {}),
+        )
+        return self._batch(job)
 
     def list_batches(self, request: Request) -> Response:
         """GET /batches: newest first."""
-        service, query = self._service, request.query_params
+        query = request.query_params
         limit = limit_of(query, default=20, most=100)
-        if service.clock.mode == "auto":
-            service.clock.advance(LIST_PAGE_S)
-        service.life.settle()
-        now = service.clock.now()
-        batches = [self._batch(job) for job in service.jobs.newest_first(PROVIDER) if job.listed_at <= now]
-        return _json(page_of(batches, query.get("after"), limit))
+        batches = [self._json(job) for job in self._branch.listed()]
+        return answer(page_of(batches, query.get("after"), limit))
 
     def retrieve_batch(self, request: Request) -> Response:
         """GET /batches/{id}: in the ``auto`` clock it brings the batch's next event about."""
-        service, clock = self._service, self._service.clock
-        job = self._job(request.path_params["id"])
-        is_auto = clock.mode == "auto"
-        if clock.now() < job.visible_at:
-            if is_auto:
-                clock.jump(job.visible_at)
-            raise no_batch(job.id)
-        if is_auto and job.is_open and job.next_at is None:
-            clock.advance(STUCK_STEP_S)
-        elif is_auto:
-            clock.jump(job.next_at or job.files_at or 0.0)
-        service.life.settle()
-        return _json(self._batch(self._job(job.id)))
+        job_id = request.path_params["id"]
+        try:
+            return self._batch(self._branch.retrieve(job_id))
+        except Unknown:
+            raise no_batch(job_id) from None
 
     def cancel_batch(self, request: Request) -> Response:
         """POST /batches/{id}/cancel."""
         job_id = request.path_params["id"]
-        self._service.life.settle()
-        self._service.life.cancel(job_id)
-        job = self._job(job_id)
+        try:
+            job = self._branch.cancel(job_id)
+        except Unknown:
+            raise no_batch(job_id) from None
         if job.state not in ("cancelling", "cancelled"):
             raise Refused(409, f"Cannot cancel a batch with status '{job.state}'.")
-        return _json(self._batch(job))
+        return self._batch(job)
 
-    def _file(self, file_id: str) -> File:
-        file = self._service.files.get(PROVIDER, file_id, self._service.clock.now())
-        if file is None:
-            raise Refused(404, f"No such File object: {file_id}", "id")
-        return file
+    def _file(self, request: Request) -> File:
+        try:
+            return self._branch.file(request.path_params["id"])
+        except Unknown as error:
+            raise Refused(404, f"No such File object: {error.id}", "id") from None
 
-    def _job(self, job_id: str) -> Job:
-        job = self._service.jobs.get(job_id)
-        if job is None or job.provider != PROVIDER:
-            raise no_batch(job_id)
-        return job
+    def _batch(self, job: Job) -> Response:
+        return answer(self._json(job))
 
-    def _batch(self, job: Job) -> Json:
-        now = self._service.clock.now()
-        return batch_json(job, now, *self._service.life.progress(job, now))
+    def _json(self, job: Job) -> Json:
+        return batch_json(job, self._branch.shows_results(job), *self._branch.progress(job))
 
 
 def _starts_with_json(file: BinaryIO) -> bool:
@@ -240,9 +232,4 @@ def _starts_with_json(file: BinaryIO) -> bool:
     return loads(line) is not None
 
 
-def _first_half(path: Path, size: int) -> Iterator[bytes]:
-    left = size // 2
-    with path.open("rb") as file:
-        while chunk := file.read(min(left, 1 << 20)):
-            left -= len(chunk)
-            yield chunk
+DIALECT = Dialect(OpenAILines(), app, trouble)

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions body: its texts, and the 400 that the endpoint answers to one it refuses."""
+"""The bodies of OpenAI's dialect: their texts, and the 400 that is answered to one that is refused."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ CHAT_PARAMETERS = frozenset(
     web_search_options
     """.split()
 )
+TEXTS = ("text", "input_text", "output_text")
 SAMPLING_DEFAULTS = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
 
 
@@ -24,40 +25,45 @@ def refusal(message: str, param: str | None, code: str | None) -> Json:
     return {"message": message, "type": "invalid_request_error", "param": param, "code": code}
 
 
-def messages_of(body: Json) -> Messages:
+def messages_of(body: Json, field: str = "messages") -> Messages:
     """Role and text of each message; what is malformed counts as no text (the endpoint refuses it later)."""
-    if not isinstance(body["messages"], list):
+    if not isinstance(body[field], list):
         return ()
-    return tuple((str(m.get("role")), _content(m.get("content"))) for m in body["messages"] if isinstance(m, dict))
+    return tuple((str(m.get("role")), _content(m.get("content"))) for m in body[field] if isinstance(m, dict))
 
 
 def _content(content: Any) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    return "".join(str(p.get("text", "")) for p in parts if isinstance(p, dict) and p.get("type") == "text")
+    return "".join(str(p.get("text", "")) for p in parts if isinstance(p, dict) and p.get("type") in TEXTS)
 
 
 def body_refusal(body: Json, model: Model, tokens: int) -> Json | None:
-    """The 400 that the endpoint answers to this body, or None when it accepts it."""
-    for name in body:
-        if name not in CHAT_PARAMETERS:
-            return refusal(f"Unknown parameter: '{name}'.", name, "unknown_parameter")
+    """The 400 to a body of chat completions, or None when it is accepted."""
     return (
-        _messages_refusal(body["messages"])
+        unknown_refusal(body, CHAT_PARAMETERS)
+        or messages_refusal(body["messages"], "messages")
         or _limit_refusal(body, model)
-        or _sampling_refusal(body, model)
-        or _window_refusal(model, tokens)
+        or sampling_refusal(body, model)
+        or window_refusal(model, tokens, "messages")
     )
 
 
-def _messages_refusal(messages: Any) -> Json | None:
+def unknown_refusal(body: Json, known: frozenset[str]) -> Json | None:
+    """The 400 to a parameter that does not exist."""
+    unknown = next((name for name in body if name not in known), None)
+    return refusal(f"Unknown parameter: '{unknown}'.", unknown, "unknown_parameter") if unknown is not None else None
+
+
+def messages_refusal(messages: Any, field: str) -> Json | None:
+    """The 400 to messages that are none."""
     if not isinstance(messages, list):
-        return refusal("Invalid type for 'messages': expected an array of objects.", "messages", "invalid_type")
+        return refusal(f"Invalid type for '{field}': expected an array of objects.", field, "invalid_type")
     if not messages:
-        return refusal("Invalid 'messages': empty array.", "messages", "empty_array")
+        return refusal(f"Invalid '{field}': empty array.", field, "empty_array")
     for index, message in enumerate(messages):
-        at = f"messages[{index}]"
+        at = f"{field}[{index}]"
         if not isinstance(message, dict):
             return refusal(f"Invalid type for '{at}': expected an object.", at, "invalid_type")
         if message.get("role") not in ("system", "developer", "user", "assistant", "tool", "function"):
@@ -74,27 +80,35 @@ def _limit_refusal(body: Json, model: Model) -> Json | None:
         message = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
         return refusal(message, "max_tokens", "invalid_parameter_combination")
     for name in given:
-        limit = body[name]
         if model.reasoning and name == "max_tokens":
             message = "Unsupported parameter: 'max_tokens' is not supported with this model. "
             message += "Use 'max_completion_tokens' instead."
             return refusal(message, name, "unsupported_parameter")
-        if not isinstance(limit, int) or isinstance(limit, bool):
-            return refusal(f"Invalid type for '{name}': expected an integer.", name, "invalid_type")
-        if limit < 1:
-            message = f"Invalid '{name}': integer below minimum value. Expected a value >= 1, but got {limit}."
-            return refusal(message, name, "integer_below_min_value")
-        if limit > model.max_output:
-            message = f"{name} is too large: {limit}. This model supports at most {model.max_output} "
-            message += f"completion tokens, whereas you provided {limit}."
-            return refusal(message, name, "invalid_value")
+        if found := limit_refusal(body[name], name, model):
+            return found
     n = body.get("n")
     if n is not None and (not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= 128):
         return refusal(f"Invalid 'n': expected an integer in 1..128, but got {n}.", "n", "invalid_value")
     return None
 
 
-def _sampling_refusal(body: Json, model: Model) -> Json | None:
+def limit_refusal(limit: Any, name: str, model: Model, least: int = 1) -> Json | None:
+    """The 400 to an output limit."""
+    if not isinstance(limit, int) or isinstance(limit, bool):
+        return refusal(f"Invalid type for '{name}': expected an integer.", name, "invalid_type")
+    if limit < least:
+        message = f"Invalid '{name}': integer below minimum value. "
+        message += f"Expected a value >= {least}, but got {limit} instead."
+        return refusal(message, name, "integer_below_min_value")
+    if limit > model.max_output:
+        message = f"{name} is too large: {limit}. This model supports at most {model.max_output} "
+        message += f"completion tokens, whereas you provided {limit}."
+        return refusal(message, name, "invalid_value")
+    return None
+
+
+def sampling_refusal(body: Json, model: Model) -> Json | None:
+    """The 400 to a sampling parameter: one that thinks takes the defaults only."""
     for name, default in SAMPLING_DEFAULTS.items():
         value = body.get(name)
         if value is None:
@@ -112,9 +126,10 @@ def _sampling_refusal(body: Json, model: Model) -> Json | None:
     return None
 
 
-def _window_refusal(model: Model, tokens: int) -> Json | None:
+def window_refusal(model: Model, tokens: int, field: str) -> Json | None:
+    """The 400 to a prompt that is too long."""
     if tokens <= model.window:
         return None
     message = f"This model's maximum context length is {model.window} tokens. However, your messages resulted "
     message += f"in {tokens} tokens. Please reduce the length of the messages."
-    return refusal(message, "messages", "context_length_exceeded")
+    return refusal(message, field, "context_length_exceeded")

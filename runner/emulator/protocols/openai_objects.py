@@ -10,7 +10,7 @@ from runner.emulator.jobs import Job
 from runner.emulator.protocols.openai_body import refusal
 from runner.emulator.wire import Json
 
-ENDPOINTS = ("/v1/chat/completions",)
+ENDPOINTS = ("/v1/responses", "/v1/chat/completions")
 PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
 EXPIRY_S = (3600, 2592000)
 CREATE_KEYS = ("input_file_id", "endpoint", "completion_window", "metadata", "output_expires_after")
@@ -36,9 +36,8 @@ class Refused(Exception):
         self.error = refusal(message, param, code)
 
 
-def batch_json(job: Job, now: float, completed: int, failed: int) -> Json:
+def batch_json(job: Job, shows_files: bool, completed: int, failed: int) -> Json:
     """The Batch object: result files are hidden until it has ended, and sometimes a little longer."""
-    shows_files = job.files_at is not None and now >= job.files_at
     used = job.usage if job.usage and not job.is_open else [0, 0, 0, 0]
     return {
         "id": job.id,

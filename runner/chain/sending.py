@@ -1,0 +1,165 @@
+"""One job on its way: intend -> upload -> create, once -> record; and after a crash, what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from runner.chain.journal import Point, reached
+from runner.chain.queues import learn, queue_of
+from runner.chain.runs import Folders, Workspace
+from runner.errors import RunnerError
+from runner.ledger import Job, Ledger, State
+from runner.providers.base import JobStatus, Listing, NotCreated, Provider, Unclear, Unreachable
+
+Say = Callable[[str], None]
+
+ABSENCE = timedelta(seconds=60)
+"""Two complete listings at least this far apart by the provider's clock prove that a job was not created."""
+LOOK_BACK = timedelta(hours=48)
+"""How far before the intent a listing reads: wider than any clock of ours can be wrong."""
+
+
+def send(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, now: datetime, say: Say) -> Job:
+    """Upload and create an intended job. Returns it as created, as unclear, or as intended for a later try.
+
+    Raises RunnerError when the provider refuses it: nothing was bought, the job is closed.
+    """
+    if job.account != provider.account:  # only intended, so surely created nowhere: this key may send it
+        job = ledger.move(job, State.INTENDED, account=provider.account, file_id=None)
+    path = Folders(workspace, job.run).batch(job.stage, job.batch)
+    try:
+        if job.file_id is None:
+            job = replace(job, file_id=provider.upload(path, job.job))
+            reached(Point.FILE_SENT)
+        # From this row on the job may exist: after a crash the provider's list is read before anything else.
+        job = ledger.move(job, State.UPLOADED, file_id=job.file_id, absent_at=None)
+        reached(Point.UPLOADED)
+        provider_job = provider.create(job.model, job.file_id or path, job.job)
+        reached(Point.JOB_SENT)
+    except Unreachable as error:
+        say(f"Batch {job.batch} could not be sent ({error}); nothing was bought, and the next try sends it.")
+        return ledger.move(job, State.INTENDED, error=f"{job.venue} cannot be reached: {error}")
+    except NotCreated as refusal:
+        return _refused(ledger, job, refusal, now, say)
+    except Unclear as doubt:
+        say(f"The answer to creating batch {job.batch} was lost ({doubt}); it will be looked for before anything else.")
+        return ledger.move(job, State.UNCLEAR, error=str(doubt))
+    job = ledger.move(job, State.CREATED, provider_job=provider_job, created_at=datetime.now(UTC), error=None)
+    reached(Point.CREATED)
+    return job
+
+
+def _refused(ledger: Ledger, job: Job, refusal: NotCreated, now: datetime, say: Say) -> Job:
+    """A clear no: for a while, for this size of batch, or for good."""
+    if not refusal.retry_later:
+        ledger.move(job, State.CLOSED, error=refusal.sentence, billed_usd=0.0)
+        raise RunnerError(
+            f"The provider refused batch {job.batch} of {job.run}: {refusal.sentence} Nothing was bought.",
+            code=refusal.code or "not_created",
+            exit_code=1,
+        )
+    if refusal.learned_queue_tokens is not None:
+        learn(ledger, job, refusal.learned_queue_tokens, now, say)
+    say(f"The provider takes no new batch just now: {refusal.sentence}")
+    if refusal.is_full:
+        # Rate limits have been seen on creates that had worked: the list is read before the next one.
+        return ledger.move(job, State.UNCLEAR, error=refusal.sentence)
+    # Twice the same no may be about the file (expired, lost): the next try sends it again.
+    file_id = None if job.error == refusal.sentence else job.file_id
+    return ledger.move(job, State.INTENDED, error=refusal.sentence, file_id=file_id)
+
+
+def resolve(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, now: datetime, say: Say) -> Job:
+    """Find out what became of a job whose submission was cut short; create it only when it surely is not there.
+
+    ``intended`` was never created: it is sent. ``uploaded`` and ``unclear`` may have been: the provider's whole
+    list is read; absent twice, 60 s apart by its own clock, means not created. A job of a cancelled run is not
+    sent any more, but closed.
+    """
+    withdrawn = ledger.is_withdrawn(job.run)
+    if job.state is State.INTENDED:
+        return close_unsent(ledger, provider, job) if withdrawn else send(workspace, ledger, provider, job, now, say)
+    listing = provider.jobs(job.intended_at - LOOK_BACK)
+    if found := _found(ledger, provider, job, listing):
+        return _adopt(ledger, provider, job, found, say)
+    if job.account != provider.account:
+        raise RunnerError(
+            f"Batch {job.batch} of {job.run} was begun with another key (or project), and only its list can tell "
+            f"whether it was created; set that one."
+        )
+    if job.absent_at is None:
+        say(
+            f"The provider's list does not have batch {job.batch} of {job.run}; a second look, 60 s later, decides "
+            f"(`make collect`)."
+        )
+        return ledger.move(job, job.state, absent_at=listing.at)
+    if listing.at - job.absent_at < ABSENCE:
+        return job
+    job = ledger.move(job, State.INTENDED, absent_at=None)
+    if withdrawn:
+        return close_unsent(ledger, provider, job)
+    limits = provider.limits(job.model)
+    most = queue_of(ledger, job.venue, job.account, job.model, limits, now).most_tokens
+    if most is not None and job.tokens > most and job.n > 1:
+        say(f"Batch {job.batch} of {job.run} is larger than the queue; it is packed anew.")
+        return close_unsent(ledger, provider, job)
+    say(f"Batch {job.batch} of {job.run} was not created (two complete listings); creating it now.")
+    return send(workspace, ledger, provider, job, now, say)
+
+
+def close_unsent(ledger: Ledger, provider: Provider, job: Job) -> Job:
+    """Give up a job that was surely not created; its requests are free again."""
+    if job.file_id and job.account == provider.account:
+        provider.discard(job.file_id)
+    return ledger.move(job, State.CLOSED, error="given up before it was created", billed_usd=0.0)
+
+
+def ours(ledger: Ledger, job: Job, listing: Listing) -> list[JobStatus]:
+    """The jobs of a list that are this one: by our tag, or by the input file that we had uploaded.
+
+    A host may give equal bytes one file id: a job that another row of the ledger holds is that row's.
+    """
+    taken = {each.provider_job for each in ledger.jobs(venue=job.venue) if each.job != job.job}
+    return [
+        status
+        for status in listing.jobs
+        if status.tag == job.job
+        or (job.file_id is not None and status.file_id == job.file_id and status.provider_job not in taken)
+    ]
+
+
+def _found(ledger: Ledger, provider: Provider, job: Job, listing: Listing) -> list[JobStatus]:
+    """The jobs of a list that are, or at a venue without names may be, this one; the likeliest first.
+
+    Where nothing names a job, one with as many requests that no row of the ledger knows is taken for it. The ids
+    of its results decide when it has ended (``doubt``); until then nothing is created in its place.
+    """
+    if provider.names_jobs:
+        return sorted(ours(ledger, job, listing), key=lambda status: status.created_at or status.at)
+    known = {each.provider_job for each in ledger.jobs(venue=job.venue)} | ledger.refuted(job)
+    alike = [each for each in listing.jobs if each.total == job.n and each.provider_job not in known]
+    return sorted(alike, key=lambda status: abs((status.created_at or status.at) - job.intended_at))
+
+
+def _adopt(ledger: Ledger, provider: Provider, job: Job, found: list[JobStatus], say: Say) -> Job:
+    first, *others = found
+    if provider.names_jobs:
+        say(f"Batch {job.batch} of {job.run} had been created ({first.provider_job}); taken up again.")
+        for other in others:
+            say(f"The provider also lists {other.provider_job} for it: a double; cancel it there.")
+    else:
+        say(
+            f"Batch {job.batch} of {job.run} is taken for {first.provider_job}, which has as many requests and a "
+            f"fitting time; its results will tell, and until then it is not created again."
+        )
+    return ledger.move(job, State.CREATED, provider_job=first.provider_job, created_at=first.created_at, error=None)
+
+
+def doubt(ledger: Ledger, job: Job, say: Say) -> Job:
+    """The job that was taken for this one answered other requests: it goes on being looked for."""
+    assert job.provider_job is not None
+    say(f"{job.provider_job} answers other requests than batch {job.batch} of {job.run}: it was not that one.")
+    ledger.refute(job, job.provider_job)
+    return ledger.move(job, State.UNCLEAR, provider_job=None, created_at=None, ended_at=None, absent_at=None)
