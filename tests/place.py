@@ -74,10 +74,10 @@ class Place:
         """Let the emulator have these faults (``NAME`` or ``NAME:RATE``) from now on."""
         emulator.start(self.emulator, faults=faults, seed=seed).stop()
 
-    def bill(self) -> dict[str, Any]:
-        """The emulator's bill for everything ever asked from this folder: the ground truth about money."""
+    def bill(self, day: str = "") -> dict[str, Any]:
+        """The emulator's bill for all that was asked from this folder (as of a day): the ground truth about money."""
         with (
-            emulator.start(self.emulator) as running,
+            emulator.start(self.emulator / day) as running,
             urllib.request.urlopen(f"{running.base_url}/control/bill") as reply,
         ):
             bill: dict[str, Any] = json.load(reply)
