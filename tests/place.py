@@ -74,6 +74,12 @@ class Place:
         """Let the emulator have these faults (``NAME`` or ``NAME:RATE``) from now on."""
         emulator.start(self.emulator, faults=faults, seed=seed).stop()
 
+    def advance(self, seconds: float) -> None:
+        """Let so much time pass at the emulator."""
+        with emulator.start(self.emulator) as running:
+            data = json.dumps({"advance_s": seconds}).encode()
+            urllib.request.urlopen(urllib.request.Request(f"{running.base_url}/control/clock", data)).close()
+
     def bill(self, day: str = "") -> dict[str, Any]:
         """The emulator's bill for all that was asked from this folder (as of a day): the ground truth about money."""
         with (

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from runner.chain import collect, sending, stock, submit
 from runner.chain.journal import Point, reached
 from runner.chain.queues import learn
-from runner.chain.runs import Run, Workspace, read_run
+from runner.chain.runs import Folders, Run, Workspace, read_run
 from runner.chain.standing import LOST, Standing, halted, standing
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
@@ -57,7 +57,9 @@ def advance(
         for provider, venue, model in sorted({(r.asked.provider, r.asked.venue, r.asked.model) for r in runs}):
             together = [run for run in runs if (run.asked.venue, run.asked.model) == (venue, model)]
             try:
-                visit = _Visit(workspace, ledger, connect(provider, venue), venue, model, now, say, orders)
+                visit = _Visit(
+                    workspace, ledger, connect(provider, venue), venue, model, now, say, orders, frozenset(names)
+                )
             except RunnerError as error:  # the others go on
                 standings += [standing(workspace, ledger, run, problem=error.sentence) for run in together]
                 continue
@@ -78,6 +80,7 @@ class _Visit:
     now: datetime
     say: Say
     orders: Orders
+    names: frozenset[str]
     problems: dict[str, str] = field(default_factory=dict)
     statuses: dict[str, JobStatus] = field(default_factory=dict)
 
@@ -93,6 +96,8 @@ class _Visit:
             work(job)
         except RunnerError as trouble:
             self.problems[job.run] = trouble.sentence
+            if job.run not in self.names:
+                self.say(trouble.sentence)
         except Unreachable as trouble:
             if trouble.is_refusal:
                 self.problems[job.run] = f"{self.venue} refuses the key: {trouble}"
@@ -122,6 +127,8 @@ class _Visit:
             self._search(job)
             return
         self.statuses[job.job] = status
+        if job.absent_at is not None:
+            job = self.ledger.move(job, job.state, absent_at=None)
         if not status.state.has_ended:
             if status.error:
                 self.say(f"Batch {job.batch} of {job.run}: {status.error}")
@@ -143,8 +150,11 @@ class _Visit:
     def _cut(self, job: Job, status: JobStatus) -> None:
         """Cancel a running job of a cancelled run, or one past the deadline; its end is salvaged like any other."""
         age = status.at - (status.created_at or job.created_at or job.intended_at)
-        is_late = self.orders.deadline is not None and age > self.orders.deadline
+        is_late = self.orders.deadline is not None and age > self.orders.deadline and job.run in self.names
         if status.is_cancelling or not (is_late or self.ledger.is_withdrawn(job.run)):
+            return
+        if job.error == sending.GUESSED:
+            self.say(f"{status.provider_job} may be a stranger's: it is not cancelled before its results tell.")
             return
         self.provider.cancel(status.provider_job)
         why = f"it is {duration(age.total_seconds())} old" if is_late else "its run is cancelled"
@@ -154,8 +164,8 @@ class _Visit:
         patient = job.ended_at is not None and status.at - job.ended_at < LATE
         try:
             job = collect.salvage(self.workspace, self.ledger, self.provider, job, status, self.say, patient=patient)
-        except Gone:
-            self._lose(job, "the provider no longer keeps its results")
+        except Gone as gone:
+            self._lose(job, f"the provider gives no results any more ({gone})")
             return
         except collect.NotOurs:
             sending.doubt(self.ledger, job, self.say)
@@ -196,6 +206,8 @@ class _Visit:
                 bought = submit.buy(self.workspace, self.ledger, self.provider, run, 1, self.now, self.say)
             except RunnerError as refusal:
                 problem = refusal.sentence
+        if problem is None and not bought.sent:
+            problem = self._trouble_elsewhere(run)
         responses = stock.write_responses(self.workspace, self.ledger, run)
         return standing(
             self.workspace,
@@ -207,3 +219,11 @@ class _Visit:
             passes=bought.passes,
             responses=responses,
         )
+
+    def _trouble_elsewhere(self, run: Run) -> str | None:
+        """What stops another run whose open jobs hold all that this one still waits for."""
+        out = self.ledger.jobs(venue=self.venue, model=self.model, states=OPEN)
+        mine = stock.request_ids(Folders(self.workspace, run.name)).implode()
+        holders = [job for job in out if stock.batch_ids(self.workspace, job).is_in(mine).any()]
+        stuck = [job.run for job in holders if job.run in self.problems]
+        return self.problems[stuck[0]] if stuck and len(stuck) == len(holders) else None

@@ -32,12 +32,15 @@ def approve(
     Raises RunnerError when a BUDGET cannot be kept or has no room left.
     """
     if shown.total.to_buy == 0:
+        if ledger.approval(run.name) is None and shown.total.answered < shown.total.unique:
+            # All of it flies in another run's jobs: a yes to nothing, so that this run is collected too.
+            ledger.approve(run.name, 0.0, now, budget_usd)
         return True
     bound_usd = _bound(ledger, run, shown, budget_usd)
     room = None if bound_usd is None else room_usd(ledger, run, Approval(run.name, bound_usd, now, budget_usd))
     if budget_usd is not None and room is not None and room <= 0:
         before = ledger.approval(run.name)
-        if before is not None:  # a lower BUDGET binds an earlier yes too
+        if before is not None and not before.is_withdrawn:  # a lower BUDGET binds an earlier yes too
             ledger.approve(run.name, before.bound_usd, before.at, budget_usd)
         raise RunnerError(
             f"BUDGET {usd(budget_usd)} is used up: {usd(budget_usd - room)} is bought or held back for this task, "

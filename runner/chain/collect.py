@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -16,10 +16,9 @@ from runner.chain.journal import Point, reached
 from runner.chain.prices import bound_price_at, price_at, with_bound
 from runner.chain.runs import Folders, Workspace, read_run
 from runner.chain.stock import FINAL_WORDS, MAX_ATTEMPTS, attempts, batch_ids
-from runner.errors import RunnerError
 from runner.ledger import Job, Ledger, State
 from runner.pricing import Price, cost_expr
-from runner.providers.base import ACCOUNT_TROUBLE, JobState, JobStatus, Provider, Unreachable
+from runner.providers.base import ACCOUNT_TROUBLE, Gone, JobState, JobStatus, Provider, Unreachable
 from runner.providers.lines import read_lines
 from runner.request import RESPONSE_SCHEMA, Response, Status
 
@@ -44,13 +43,10 @@ def salvage(
     folders = Folders(workspace, job.run)
     files = _fetch(provider, job, folders)
     reached(Point.FETCHED)
-    if not files and (status.done or status.failed):
+    if not files and (status.done or status.failed) and status.state is not JobState.EXPIRED:
         if patient:
             raise Unreachable("it has ended and counts answers, but its files are not there yet")
-        if status.state is not JobState.EXPIRED:
-            raise RunnerError(
-                f"{job.provider_job} counts {status.done or 0:,} answers but gives no file; ask the provider."
-            )
+        raise Gone(f"it counts {status.done or 0:,} answers and gives no file")
     if not files and status.state is JobState.FAILED:
         return ledger.move(job, State.COLLECTED, error=status.error or "it failed and left no files", billed_usd=0.0)
     if patient and any(map(_is_cut, files)):
@@ -85,6 +81,8 @@ def _take_home(
     folders = Folders(workspace, job.run)
     expected = frozenset(batch_ids(workspace, job))
     reading = read_results(provider, files, expected)
+    if any(map(_is_cut, files)):  # what did not come was billed like the rest: a loss, not an absence
+        reading = replace(reading, unreadable_ids=expected - {request_id for request_id, _ in reading.rows})
     if not reading.rows and reading.unknown and not provider.names_jobs:
         for path in files:
             path.unlink()

@@ -16,6 +16,8 @@ from runner.chain.collect import read_results
 from runner.chain.files import write_frame
 from runner.chain.prices import bound_price_at, with_bound
 from runner.chain.runs import Folders, Run, Workspace, read_run, run_names
+from runner.chain.standing import LOST
+from runner.chain.stock import batch_ids
 from runner.errors import RunnerError
 from runner.ledger import Job, Ledger, State
 from runner.providers.base import Gone, JobStatus, Provider, Unreachable
@@ -46,7 +48,9 @@ def find_orphans(workspace: Workspace, ledger: Ledger, provider: Provider) -> li
     """Read the account's lists of jobs and files and leave out what the ledger knows; changes nothing."""
     known = ledger.jobs(venue=provider.venue)
     jobs = {job.provider_job for job in known if job.provider_job}
-    files = {job.file_id for job in known if job.file_id}
+    files = {job.file_id for job in known if job.file_id and job.state is not State.CLOSED}
+    unclear = [job for job in known if job.state in (State.UPLOADED, State.UNCLEAR)]
+    names = {job.job for job in unclear}  # these are looked for by themselves
     listing = provider.jobs(EVER)
     found = [
         Orphan(
@@ -58,7 +62,7 @@ def find_orphans(workspace: Workspace, ledger: Ledger, provider: Provider) -> li
             _run_of(workspace, status.tag),
         )
         for status in listing.jobs
-        if status.provider_job not in jobs
+        if status.provider_job not in jobs and status.tag not in names
     ]
     stems = [name.rsplit("/", 1)[-1] for name in jobs]  # result files carry the name of their job
     for file in provider.files():
@@ -75,14 +79,24 @@ def adopt(workspace: Workspace, ledger: Ledger, provider: Provider, provider_job
     Which requests it holds is known from the batch that its tag names or, once it has ended, from its results.
     Raises RunnerError when neither tells, or when the ledger knows it already.
     """
-    if any(job.provider_job == provider_job for job in ledger.jobs(venue=provider.venue)):
-        raise RunnerError(f"{provider_job} stands in the ledger already: `make collect` brings it home.")
+    for row in ledger.jobs(venue=provider.venue):
+        if row.provider_job == provider_job and (row.error or "").startswith(LOST):
+            say(f"{provider_job} was given up as lost; `make collect` tries it again.")
+            return ledger.move(row, State.CREATED, absent_at=None, ended_at=None, billed_usd=None, error=None)
+        if row.provider_job == provider_job:
+            raise RunnerError(f"{provider_job} stands in the ledger already: `make collect` brings it home.")
     try:
         status = provider.status(provider_job)
     except (Gone, Unreachable) as trouble:
         raise RunnerError(f"{provider.venue} does not tell about {provider_job}: {trouble}") from None
     tagged = _tagged(workspace, provider, status)
     run, stage, ids = tagged or _by_results(workspace, provider, status)
+    for row in ledger.jobs(venue=provider.venue, states=[State.UPLOADED, State.UNCLEAR]):
+        if status.tag == row.job or set(batch_ids(workspace, row)) == set(ids):
+            say(f"{provider_job} is batch {row.batch} of {row.run}, whose creation was unclear.")
+            return ledger.move(
+                row, State.CREATED, provider_job=provider_job, created_at=status.created_at, absent_at=None, error=None
+            )
     folders = Folders(workspace, run.name)
     batch = ledger.next_batch(run.name, stage)
     write_frame(folders.batch_ids(stage, batch), ids.to_frame("request_id"))
@@ -141,12 +155,16 @@ def _by_results(workspace: Workspace, provider: Provider, status: JobStatus) -> 
             files = provider.fetch(status.provider_job, Path(folder))
         except (Gone, Unreachable) as trouble:
             raise RunnerError(f"The results of {status.provider_job} cannot be had: {trouble}") from None
+        found: list[tuple[Run, int, pl.Series]] = []
         for run in (read_run(workspace, name) for name in run_names(workspace)):
             for path in sorted(Folders(workspace, run.name).asked.glob("stage-*/bodies.parquet")):
                 asked = pl.read_parquet(path, columns=["request_id"])["request_id"]
                 rows = read_results(provider, files, frozenset(asked)).rows if run.asked.venue == provider.venue else {}
                 if answered := sorted({request_id for request_id, _ in rows}):
-                    return run, int(path.parent.name.removeprefix("stage-")), pl.Series("request_id", answered)
+                    stage = int(path.parent.name.removeprefix("stage-"))
+                    found.append((run, stage, pl.Series("request_id", answered)))
+    if found:
+        return max(found, key=lambda each: each[2].len())
     raise RunnerError(f"{status.provider_job} answers no request of a run in {workspace.batches}: it is not from here.")
 
 

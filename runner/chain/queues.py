@@ -11,6 +11,7 @@ import polars as pl
 from runner.ledger import OPEN, Job, Ledger
 from runner.packing import SAFE_SHARE
 from runner.providers.base import Limits
+from runner.venues import is_rehearsal
 
 Say = Callable[[str], None]
 
@@ -86,7 +87,8 @@ def learn(ledger: Ledger, job: Job, limit: int, now: datetime, say: Say) -> None
     """Keep the limit in tokens that the provider named when it had no room for a job."""
     ledger.learn(job.venue, job.model, "queue_tokens", limit, now)
     if job.tokens <= limit:  # it would have fitted: the room is taken by work that is not ours
-        ledger.learn(job.venue, job.model, "queue_taken", job.tokens, now)
+        if not is_rehearsal(job.venue):  # there, time passes by being asked
+            ledger.learn(job.venue, job.model, "queue_taken", job.tokens, now)
         say(f"The queue of {job.model} ({limit:,} tokens) is taken by other work; trying again later.")
     else:
         say(f"The queue of {job.model} holds {limit:,} tokens; batches will fit it from now on.")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from runner.chain.journal import Point, reached
 from runner.chain.queues import learn, queue_of
 from runner.chain.runs import Folders, Workspace
+from runner.chain.stock import answers, batch_ids
 from runner.errors import RunnerError
-from runner.ledger import Job, Ledger, State
+from runner.ledger import OPEN, Job, Ledger, State
 from runner.providers.base import JobStatus, Listing, NotCreated, Provider, Unclear, Unreachable
 
 Say = Callable[[str], None]
@@ -19,6 +21,8 @@ ABSENCE = timedelta(seconds=60)
 """Two complete listings at least this far apart by the provider's clock prove that a job was not created."""
 LOOK_BACK = timedelta(hours=48)
 """How far before the intent a listing reads: wider than any clock of ours can be wrong."""
+GUESSED = "taken for it by its size; its results will tell"
+"""The error of a job that may be a stranger's."""
 
 
 def send(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, now: datetime, say: Say) -> Job:
@@ -42,7 +46,7 @@ def send(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, now
         say(f"Batch {job.batch} could not be sent ({error}); nothing was bought, and the next try sends it.")
         return ledger.move(job, State.INTENDED, error=f"{job.venue} cannot be reached: {error}")
     except NotCreated as refusal:
-        return _refused(ledger, job, refusal, now, say)
+        return _refused(ledger, provider, job, refusal, now, say)
     except Unclear as doubt:
         say(f"The answer to creating batch {job.batch} was lost ({doubt}); it will be looked for before anything else.")
         return ledger.move(job, State.UNCLEAR, error=str(doubt))
@@ -51,10 +55,10 @@ def send(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, now
     return job
 
 
-def _refused(ledger: Ledger, job: Job, refusal: NotCreated, now: datetime, say: Say) -> Job:
+def _refused(ledger: Ledger, provider: Provider, job: Job, refusal: NotCreated, now: datetime, say: Say) -> Job:
     """A clear no: for a while, for this size of batch, or for good."""
     if not refusal.retry_later:
-        ledger.move(job, State.CLOSED, error=refusal.sentence, billed_usd=0.0)
+        _close(ledger, provider, job, refusal.sentence)
         raise RunnerError(
             f"The provider refused batch {job.batch} of {job.run}: {refusal.sentence} Nothing was bought.",
             code=refusal.code or "not_created",
@@ -80,10 +84,16 @@ def resolve(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, 
     """
     withdrawn = ledger.is_withdrawn(job.run)
     if job.state is State.INTENDED:
-        return close_unsent(ledger, provider, job) if withdrawn else send(workspace, ledger, provider, job, now, say)
+        if withdrawn or _is_superfluous(workspace, ledger, job):
+            return close_unsent(ledger, provider, job)
+        if not provider.names_jobs and is_looking(ledger, job.venue, provider.account):
+            return job
+        return send(workspace, ledger, provider, job, now, say)
     listing = provider.jobs(job.intended_at - LOOK_BACK)
     if found := _found(ledger, provider, job, listing):
         return _adopt(ledger, provider, job, found, say)
+    if not provider.names_jobs and _is_held(ledger, job, listing):
+        return job
     if job.account != provider.account:
         raise RunnerError(
             f"Batch {job.batch} of {job.run} was begun with another key (or project), and only its list can tell "
@@ -98,7 +108,7 @@ def resolve(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, 
     if listing.at - job.absent_at < ABSENCE:
         return job
     job = ledger.move(job, State.INTENDED, absent_at=None)
-    if withdrawn:
+    if withdrawn or _is_superfluous(workspace, ledger, job):
         return close_unsent(ledger, provider, job)
     limits = provider.limits(job.model)
     most = queue_of(ledger, job.venue, job.account, job.model, limits, now).most_tokens
@@ -109,11 +119,31 @@ def resolve(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, 
     return send(workspace, ledger, provider, job, now, say)
 
 
+def is_looking(ledger: Ledger, venue: str, account: str) -> bool:
+    """Whether some job of the account may or may not have been created: one such at a time is enough."""
+    doubtful = ledger.jobs(venue=venue, states=[State.UPLOADED, State.UNCLEAR])
+    return any(job.account == account for job in doubtful)
+
+
+def _is_superfluous(workspace: Workspace, ledger: Ledger, job: Job) -> bool:
+    """Whether something that a job would ask is answered, or on its way in another, since it was intended."""
+    ids = batch_ids(workspace, job)
+    if not answers(workspace, ledger, job.venue, job.model, ids).is_empty():
+        return True
+    others = [each for each in ledger.jobs(venue=job.venue, model=job.model, states=OPEN) if each.job != job.job]
+    return any(batch_ids(workspace, each).is_in(ids.implode()).any() for each in others)
+
+
 def close_unsent(ledger: Ledger, provider: Provider, job: Job) -> Job:
     """Give up a job that was surely not created; its requests are free again."""
+    return _close(ledger, provider, job, "given up before it was created")
+
+
+def _close(ledger: Ledger, provider: Provider, job: Job, why: str) -> Job:
     if job.file_id and job.account == provider.account:
-        provider.discard(job.file_id)
-    return ledger.move(job, State.CLOSED, error="given up before it was created", billed_usd=0.0)
+        with suppress(Unreachable):  # if that fails, it expires by itself
+            provider.discard(job.file_id)
+    return ledger.move(job, State.CLOSED, error=why, billed_usd=0.0)
 
 
 def ours(ledger: Ledger, job: Job, listing: Listing) -> list[JobStatus]:
@@ -125,7 +155,8 @@ def ours(ledger: Ledger, job: Job, listing: Listing) -> list[JobStatus]:
     return [
         status
         for status in listing.jobs
-        if status.tag == job.job
+        if status.provider_job == job.provider_job
+        or status.tag == job.job
         or (job.file_id is not None and status.file_id == job.file_id and status.provider_job not in taken)
     ]
 
@@ -143,6 +174,13 @@ def _found(ledger: Ledger, provider: Provider, job: Job, listing: Listing) -> li
     return sorted(alike, key=lambda status: abs((status.created_at or status.at) - job.intended_at))
 
 
+def _is_held(ledger: Ledger, job: Job, listing: Listing) -> bool:
+    """Whether a job as large is taken for another batch, which its results have yet to confirm."""
+    held = {each.provider_job for each in ledger.jobs(venue=job.venue, states=OPEN) if each.error == GUESSED}
+    alike = {each.provider_job for each in listing.jobs if each.total == job.n}
+    return bool((held & alike) - ledger.refuted(job))
+
+
 def _adopt(ledger: Ledger, provider: Provider, job: Job, found: list[JobStatus], say: Say) -> Job:
     first, *others = found
     if provider.names_jobs:
@@ -154,7 +192,14 @@ def _adopt(ledger: Ledger, provider: Provider, job: Job, found: list[JobStatus],
             f"Batch {job.batch} of {job.run} is taken for {first.provider_job}, which has as many requests and a "
             f"fitting time; its results will tell, and until then it is not created again."
         )
-    return ledger.move(job, State.CREATED, provider_job=first.provider_job, created_at=first.created_at, error=None)
+    return ledger.move(
+        job,
+        State.CREATED,
+        provider_job=first.provider_job,
+        created_at=first.created_at,
+        absent_at=None,
+        error=None if provider.names_jobs else GUESSED,
+    )
 
 
 def doubt(ledger: Ledger, job: Job, say: Say) -> Job:
@@ -162,4 +207,6 @@ def doubt(ledger: Ledger, job: Job, say: Say) -> Job:
     assert job.provider_job is not None
     say(f"{job.provider_job} answers other requests than batch {job.batch} of {job.run}: it was not that one.")
     ledger.refute(job, job.provider_job)
-    return ledger.move(job, State.UNCLEAR, provider_job=None, created_at=None, ended_at=None, absent_at=None)
+    return ledger.move(
+        job, State.UNCLEAR, provider_job=None, created_at=None, ended_at=None, absent_at=None, error=None
+    )

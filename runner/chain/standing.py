@@ -9,7 +9,7 @@ import polars as pl
 
 from runner.chain.runs import Folders, Run, Workspace, read_run
 from runner.chain.stock import answers, in_flight, request_ids
-from runner.ledger import OPEN, Job, Ledger
+from runner.ledger import OPEN, Job, Ledger, State
 from runner.providers.base import JobStatus
 
 PILOT_LOSS = 0.05
@@ -140,12 +140,13 @@ def _pilot_loss(workspace: Workspace, ledger: Ledger, run: Run, approved_at: flo
 
 
 def open_runs(workspace: Workspace, ledger: Ledger) -> list[str]:
-    """Runs that still lack answers: the approved ones, and any other with a job out; oldest approval first."""
-    out = dict.fromkeys(job.run for job in ledger.jobs(states=OPEN))
-    wanted = [name for name in ledger.approved_runs() if name in out or not ledger.is_withdrawn(name)]
-    return [
+    """Runs with something to do: a job not closed, or an approval and answers to come; oldest approval first."""
+    out = dict.fromkeys(job.run for job in ledger.jobs(states=[*OPEN, State.COLLECTED]))
+    wanted = [
         name
-        for name in dict.fromkeys([*wanted, *out])
+        for name in ledger.approved_runs()
         if Folders(workspace, name).run_json.exists()
+        and not ledger.is_withdrawn(name)
         and not standing(workspace, ledger, read_run(workspace, name)).is_complete
     ]
+    return [name for name in dict.fromkeys([*wanted, *out]) if Folders(workspace, name).run_json.exists()]

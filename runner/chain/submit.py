@@ -15,7 +15,7 @@ from runner.chain.journal import Point, reached
 from runner.chain.prices import bound_price_at, with_bound
 from runner.chain.queues import queue_of, whole_instances
 from runner.chain.runs import Folders, Run, Workspace
-from runner.chain.sending import send
+from runner.chain.sending import is_looking, send
 from runner.chain.stock import cut_short, room_usd, to_buy
 from runner.ledger import OPEN, Job, Ledger, State
 from runner.packing import FIRST_BATCH, Items, pack
@@ -54,7 +54,7 @@ def buy(
         return Bought(0, wanted.height, "not approved yet: `make submit` shows the cost and asks")
     if approval.is_withdrawn:
         return Bought(0, wanted.height, "cancelled: `make submit` shows what the rest costs and asks")
-    if not provider.names_jobs and _is_looking(ledger, provider, run):
+    if not provider.names_jobs and is_looking(ledger, run.asked.venue, provider.account):
         return Bought(0, wanted.height, "a batch whose creation is unclear must be found first", passes=True)
     is_pilot, hold = _pilot(ledger, run)
     if hold:
@@ -64,6 +64,15 @@ def buy(
         return Bought(0, wanted.height, "the approved bound is reached: `make submit` (or a higher BUDGET) buys more")
     limits = provider.limits(run.asked.model)
     queue = queue_of(ledger, run.asked.venue, provider.account, run.asked.model, limits, now)
+    if queue.most_tokens is not None:
+        huge = affordable.filter(pl.col("tokens") > queue.most_tokens)
+        if not huge.is_empty():
+            holds = f"the batch queue of {run.asked.model} ({queue.most_tokens:,} tokens)"
+            said = f"{huge.height:,} requests are larger than {holds}"
+            say(f"{said} and are not sent; a higher --tier may hold them.")
+            affordable = affordable.filter(pl.col("tokens") <= queue.most_tokens)
+            if affordable.is_empty():
+                return Bought(0, wanted.height, said)
     candidates = queue.fitting(affordable)
     if candidates.is_empty():
         return Bought(0, wanted.height, f"the provider's queue for {run.asked.model} is full ({queue})", passes=True)
@@ -117,12 +126,6 @@ def _affordable(wanted: pl.DataFrame, room: float | None) -> pl.DataFrame:
     if room is None:
         return wanted
     return whole_instances(wanted, wanted["bound_usd"].fill_null(0.0).cum_sum() <= room + 1e-9)
-
-
-def _is_looking(ledger: Ledger, provider: Provider, run: Run) -> bool:
-    """Whether some job of this account may or may not have been created: one such at a time is enough."""
-    doubtful = ledger.jobs(venue=run.asked.venue, states=[State.UPLOADED, State.UNCLEAR])
-    return any(job.account == provider.account for job in doubtful)
 
 
 def _piece(workspace: Workspace, ledger: Ledger, run: Run, candidates: pl.DataFrame, most: int) -> int:

@@ -98,7 +98,7 @@ def collect(
         here.obey(tier, deadline, keep_files)
         names = here.open_runs(chosen)
         if not names:
-            say("Nothing is open: every approved run has its answers.")
+            say("Nothing is open: every run that was approved, and not cancelled, has its answers.")
             if as_json:
                 print_json({"runs": [], "batches": []})
             return

@@ -24,7 +24,7 @@ from runner.chain.runs import Run, Workspace, latest_run, read_run, touch
 from runner.chain.standing import Standing, halted, open_runs
 from runner.chain.views import job_views
 from runner.errors import RunnerError
-from runner.ledger import Ledger
+from runner.ledger import OPEN, Ledger
 from runner.reporting.estimate_view import Estimate, estimate_table
 from runner.reporting.progress import watch
 from runner.reporting.table import Table, print_table
@@ -199,6 +199,10 @@ class Office:
         shown = self.estimate(run)
         if not quiet:
             show(estimate_table(shown))
+        is_ending = self.ledger.is_withdrawn(run.name) and self.ledger.jobs(run=run.name, states=OPEN)
+        if shown.total.to_buy == 0 and is_ending:
+            say("This run is cancelled and its jobs are being stopped; submit it again when `make collect` is done.")
+            return False
         if shown.total.to_buy == 0:
             say("Nothing to buy: every request is answered or on its way.")
         elif trouble := halted(self.workspace, self.ledger, run):

@@ -12,7 +12,7 @@ from runner.emulator.store import Store
 
 
 class Unit(StrEnum):
-    """What a rate counts: one HTTP call, one job, or one answered line of a job (at least one line of it)."""
+    """What a rate counts: one HTTP call, one job, or one answered line of a job (at least one of several)."""
 
     CALL = "call"
     JOB = "job"
@@ -200,5 +200,6 @@ class Faults:
 
 
 def _share(fault: Fault, rate: float, lines: Sequence[int]) -> int:
-    share = math.ceil(rate * len(lines))
+    # A job of one line is spared unless all are hit, so that a client that asks again for what is missing gets on.
+    share = math.ceil(rate * len(lines)) if len(lines) > 1 else int(rate) * len(lines)
     return share if fault.most is None else min(share, fault.most)

@@ -211,5 +211,5 @@ class Provider(Protocol):
         ...
 
     def discard(self, file_id: str) -> None:
-        """Delete an uploaded input file that is no longer needed; a failure is not an error."""
+        """Delete an uploaded input file that is no longer needed. Raises Unreachable when asking again may help."""
         ...

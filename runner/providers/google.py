@@ -155,8 +155,11 @@ class GoogleProvider:
         """Delete an uploaded file; if that fails, it is gone after 48 hours anyway."""
         try:
             self._client.delete(file_id)
-        except (Gone, Unreachable):
+        except Gone:
             return
+        except Unreachable as trouble:
+            if not trouble.is_refusal:
+                raise
 
 
 def _kept(entry: dict[str, Any]) -> KeptFile:

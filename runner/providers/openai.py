@@ -185,6 +185,8 @@ class OpenAIProvider:
 
         try:
             self._client.sdk.files.with_raw_response.delete(file_id)
+        except (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError):
+            raise Unreachable(f"{self.venue} could not be asked to delete {file_id}") from None
         except openai.APIError:
             return
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import sqlite3
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -14,15 +11,12 @@ from runner.emulator import draws
 from runner.emulator.faults import FAULTS
 from tests.faults import evidence
 from tests.faults.cells import PROTOCOLS, Verdict, again_until_complete, command, furnish, judged, last_line
-from tests.place import HANGS_S, Place
+from tests.place import Place
 
 RATES = {"create_500": 0.5, "expired_partial": 0.5, "expired_nothing": 0.5, "cancelled_partial": 0.5, "stuck": 0.5}
 """Where the emulator's own rate would leave no way to an end."""
 STOPPING = {"spend_limit"}
 """The run cannot go on until they are over; it must say so and end with 1."""
-WAITING = {"token_limit_exceeded"}
-"""The run waits for minutes of real time, rightly; a cell cannot."""
-WAITS_S = 6.0
 ENDINGS = {"filtered": {"filtered", "refused"}}
 """How requests may end other than ok, or missing after the last attempt."""
 
@@ -96,8 +90,6 @@ def weather(cell: Weather, root: Path, corpus: Path) -> Verdict:
         if cell.name in STOPPING:
             yield from _stops(place, words)
             place.misbehave(f"{cell.name}:0")
-        if cell.name in WAITING:
-            yield from _waits(place, words)
         if (yield from again_until_complete(place, words)):
             odd = set(evidence.books(place).responses["status"]) - {"ok", "missing"} - ENDINGS.get(cell.name, set())
             if odd:
@@ -110,22 +102,3 @@ def _stops(place: Place, words: Sequence[str]) -> Iterator[str]:
     done = place.call(*words, check=False)
     if done.returncode != 1:
         yield f"it does not stop: {done.returncode}, {last_line(done.stderr)}"
-
-
-def _waits(place: Place, words: Sequence[str]) -> Iterator[str]:
-    """It leaves a full queue alone for minutes: the user stops it, and what it was told grows older meanwhile."""
-    for turn in range(3):
-        process = place.start(*words)
-        try:
-            process.wait(WAITS_S)
-            if not turn:
-                yield f"it does not wait: {process.returncode}"
-            return
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
-        finally:
-            _, stderr = process.communicate(timeout=HANGS_S)
-        if process.returncode != 130:
-            yield f"stopped, it ended with {process.returncode}: {last_line(stderr)}"
-        with sqlite3.connect(place.root / "batches" / "ledger.sqlite") as ledger:
-            ledger.execute("update learned set at = strftime('%Y-%m-%dT%H:%M:%f', at, '-10 minutes') || '+00:00'")
