@@ -85,6 +85,16 @@ class Listing:
     at: datetime
 
 
+def is_past(page: Sequence[JobStatus], since: datetime) -> bool:
+    """Whether a page of a list of jobs, and so all that come after it, is older than ``since``.
+
+    No order is promised: only a page that itself runs from newer to older is believed.
+    """
+    made = [job.created_at for job in page if job.created_at is not None]
+    runs_down = len(made) == len(page) > 1 and made == sorted(made, reverse=True) and made[0] > made[-1]
+    return runs_down and made[0] < since
+
+
 @dataclass(frozen=True, slots=True)
 class KeptFile:
     """A file that the account keeps at the venue; ``bytes`` and ``created_at`` are None where it does not say."""
@@ -183,7 +193,8 @@ class Provider(Protocol):
     def create(self, model: str, source: str | Path, tag: str) -> str:
         """Make the job from an uploaded file's id (or, without files, the path) and return its id.
 
-        Sent once, without the SDK's own retries. Raises NotCreated or Unclear, nothing else.
+        Sent once, without the SDK's own retries or redirects. Raises NotCreated or Unclear; Unreachable when there
+        was no connection at all, so that nothing was sent.
         """
         ...
 

@@ -7,7 +7,7 @@ includes the version, as OpenAI's does. Results are taken to be kept for 30 days
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -18,9 +18,6 @@ from runner.providers.openai import OpenAIProvider
 from runner.providers.openai_client import id_in
 from runner.providers.openai_lines import ENDPOINT
 from runner.request import Body, RequestId
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 MB = 1_000_000
 
@@ -143,7 +140,5 @@ class Together(OpenAIProvider):
                 raise
             return known
 
-    def _send_job(self, sdk: OpenAI, model: str, file_id: str, tag: str) -> Any:
-        from httpx2 import Response
-
-        return sdk.post("/batches", cast_to=Response, body={"input_file_id": file_id, "endpoint": ENDPOINT})
+    def _job(self, model: str, file_id: str, tag: str) -> dict[str, Any]:
+        return {"input_file_id": file_id, "endpoint": ENDPOINT}

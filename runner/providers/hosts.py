@@ -18,7 +18,8 @@ class Host:
     Limits are None where nothing is documented; they mean what ``Limits`` says. ``results_kept`` counts from the
     end of a job. ``has_pages`` is False where a list comes whole, whatever is asked. ``thinks_aloud`` where thoughts
     may stand in the answer. ``inputs_kept`` is asked for with an upload, None where the service may not know how;
-    ``results_stay`` where results are kept for ever unless ``results_kept`` is asked for.
+    ``results_stay`` where results are kept for ever unless ``results_kept`` is asked for; ``splits_results`` where
+    failures always have a file of their own.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Host:
     thinks_aloud: bool = True
     inputs_kept: timedelta | None = None
     results_stay: bool = False
+    splits_results: bool = False
 
     def url(self, env: Mapping[str, str]) -> str:
         """The base URL, version included, to which the environment leads. Raises RunnerError when it is none."""

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from runner.providers.account import read_key
-from runner.providers.base import Gone, JobStatus, KeptFile, Listing, Unreachable
+from runner.providers.base import Gone, JobStatus, KeptFile, Listing, Unreachable, is_past
 from runner.providers.hosts import Host
 from runner.providers.loose import as_count, as_list, as_object, as_text, clock
 from runner.providers.openai import OpenAIProvider, kept_file
 from runner.providers.openai_client import id_of
-from runner.providers.openai_jobs import TAG, read_job
+from runner.providers.openai_jobs import TAG
 from runner.providers.openai_lines import ENDPOINT
 from runner.request import Body, RequestId
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 NAMES = ("mistral",)
 
@@ -75,6 +72,8 @@ def dialect(model: str, body: Body) -> str:
 class MistralProvider(OpenAIProvider):
     """What differs from OpenAI is the line and the job; the rest of the way is the same."""
 
+    _jobs_path = "/batch/jobs"
+
     def encode(self, request_id: RequestId, model: str, body: Body) -> bytes:
         """``{custom_id, body}``: endpoint and model are the job's."""
         asked = orjson.loads(super().encode(request_id, model, body))["body"]
@@ -86,9 +85,9 @@ class MistralProvider(OpenAIProvider):
         found: list[JobStatus] = []
         at = None
         for entries, at in self._pages("/batch/jobs"):
-            page = [read_job(as_batch(entry), at, MISTRAL.results_kept) for entry in entries]
+            page = [self._read(as_batch(entry), at) for entry in entries]
             found += page
-            if all(job.created_at is not None and job.created_at < since for job in page):
+            if is_past(page, since):
                 break
         assert at is not None
         return Listing(tuple(found), at)
@@ -109,17 +108,14 @@ class MistralProvider(OpenAIProvider):
             except (openai.BadRequestError, openai.ConflictError, openai.UnprocessableEntityError):
                 return
 
-    def _send_job(self, sdk: OpenAI, model: str, file_id: str, tag: str) -> Any:
-        from httpx2 import Response
-
-        asked = {
+    def _job(self, model: str, file_id: str, tag: str) -> dict[str, Any]:
+        return {
             "input_files": [file_id],
             "model": model,
             "endpoint": ENDPOINT,
             "metadata": {TAG: tag},
             "timeout_hours": WINDOW_HOURS,
         }
-        return sdk.post("/batch/jobs", cast_to=Response, body=asked)
 
     def _retrieve(self, provider_job: str) -> tuple[JobStatus, dict[str, Any]]:
         from httpx2 import Response
@@ -127,7 +123,7 @@ class MistralProvider(OpenAIProvider):
         with self._client.asking(on_404=Gone):
             reply = self._client.sdk.get(f"/batch/jobs/{provider_job}", cast_to=Response)
             batch = as_batch(as_object(orjson.loads(reply.content)))
-            return read_job(batch, clock(reply.headers.get("date")), MISTRAL.results_kept), batch
+            return self._read(batch, clock(reply.headers.get("date"))), batch
 
     def _pages(self, path: str) -> Iterator[tuple[list[dict[str, Any]], datetime]]:
         """The entries of a list by numbered pages, each with its reply's Date; nothing twice.

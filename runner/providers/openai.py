@@ -5,16 +5,17 @@ Facts: https://platform.openai.com/docs/guides/batch and /docs/api-reference/bat
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import orjson
 
 from runner.providers.account import account_of, read_key, read_tier
-from runner.providers.base import Gone, JobStatus, KeptFile, Limits, Listing, Unreachable
+from runner.providers.base import Gone, JobStatus, KeptFile, Limits, Listing, Unreachable, is_past
 from runner.providers.hosts import Host
 from runner.providers.loose import as_count, as_moment, as_object, as_text, clock
 from runner.providers.openai_client import Client, id_in, id_of
@@ -24,9 +25,6 @@ from runner.providers.openai_lines import decode_line, encode_line, endpoint_of,
 from runner.providers.saving import result_path
 from runner.providers.thinking import without_thinking
 from runner.request import Body, RequestId, Response
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 NAMES = ("openai",)
 
@@ -64,6 +62,7 @@ class OpenAIProvider:
     """One account at one venue. Only calls that cost nothing are retried, by the SDK; ``create`` never is."""
 
     names_jobs = True
+    _jobs_path = "/batches"
 
     def __init__(
         self,
@@ -85,9 +84,14 @@ class OpenAIProvider:
         self.account = account_of(venue, api_key, project)
         self._tier = tier
         self._host = host
-        # An OpenAI organisation of the environment is nobody else's business.
-        ours = host in (OPENAI, ELSEWHERE)
-        headers = None if ours else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
+        # The key that makes the account is the one that is sent, whatever OPENAI_CUSTOM_HEADERS says; and those, and
+        # an OpenAI organisation of the environment, are nobody else's business.
+        headers: dict[str, Any] = {"Authorization": f"Bearer {api_key}"}
+        if host not in (OPENAI, ELSEWHERE):
+            lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
+            named = [line.partition(":")[0].strip() for line in lines if ":" in line]
+            foreign = [name for name in named if name.lower() != "authorization"]
+            headers |= {name: Omit() for name in ("OpenAI-Organization", "OpenAI-Project", *foreign)}
         self._client = Client(base_url, api_key, venue, timeout_seconds, host.url_variable, headers)
 
     def __repr__(self) -> str:
@@ -99,7 +103,7 @@ class OpenAIProvider:
 
     def decode(self, line: bytes) -> list[Response]:
         """One row per choice; raises ValueError when the line cannot be read."""
-        rows = decode_line(line)
+        rows = [replace(row, error_message=self._client.hidden(row.error_message)) for row in decode_line(line)]
         if not self._host.thinks_aloud:
             return rows
         return [replace(row, text=row.text and without_thinking(row.text)) for row in rows]
@@ -125,7 +129,7 @@ class OpenAIProvider:
     def create(self, model: str, source: str | Path, tag: str) -> str:
         """Sent exactly once. A clear no is NotCreated; whatever may have left a job behind is Unclear."""
         with self._client.creating():
-            return id_in(self._send_job(self._client.once, model, str(source), tag).content)
+            return id_in(self._client.post_once(self._jobs_path, self._job(model, str(source), tag)))
 
     def jobs(self, since: datetime) -> Listing:
         """To the end of the list or to a page that is wholly older than ``since``."""
@@ -133,10 +137,9 @@ class OpenAIProvider:
         at = None
         ask = self._client.sdk.batches.with_raw_response.list
         for entries, at in self._client.pages(ask, 100, has_more=self._host.has_pages):
-            page = [read_job(entry, at, self._host.results_kept) for entry in entries]
+            page = [self._read(entry, at) for entry in entries]
             found += page
-            # The order is not promised: one old job proves nothing, a whole page of them does.
-            if all(job.created_at is not None and job.created_at < since for job in page):
+            if is_past(page, since):
                 break
         assert at is not None
         return Listing(tuple(found), at)
@@ -170,13 +173,13 @@ class OpenAIProvider:
         return paths
 
     def cancel(self, provider_job: str) -> None:
-        """Ask for cancellation; a job that has ended already (409) is left as it is."""
+        """Ask for cancellation; a job that has ended already (409, at some hosts 400) is left as it is."""
         import openai
 
         with self._client.asking(on_404=Gone):
             try:
                 self._client.sdk.batches.with_raw_response.cancel(provider_job)
-            except openai.ConflictError:
+            except (openai.BadRequestError, openai.ConflictError):
                 return
 
     def discard(self, file_id: str) -> None:
@@ -198,23 +201,25 @@ class OpenAIProvider:
         ask = self._client.sdk.files.with_raw_response.create
         return id_in(ask(file=(name, file), purpose="batch", expires_after=expires).content)
 
-    def _send_job(self, sdk: OpenAI, model: str, file_id: str, tag: str) -> Any:
-        """The reply to a create, asked of an SDK that does not repeat it."""
-        from openai import omit
+    def _job(self, model: str, file_id: str, tag: str) -> dict[str, Any]:
+        """The body of a create."""
+        body = {
+            "input_file_id": file_id,
+            "endpoint": endpoint_of(model, self._host.name),
+            "completion_window": "24h",
+            "metadata": {TAG: tag},
+        }
+        return body | ({"output_expires_after": expiry(self._host.results_kept)} if self._host.results_stay else {})
 
-        return sdk.batches.with_raw_response.create(
-            input_file_id=file_id,
-            endpoint=endpoint_of(model, self._host.name),
-            completion_window="24h",
-            metadata={TAG: tag},
-            output_expires_after=expiry(self._host.results_kept) if self._host.results_stay else omit,
-        )
+    def _read(self, entry: dict[str, Any], at: datetime) -> JobStatus:
+        job = read_job(entry, at, self._host.results_kept, splits_results=self._host.splits_results)
+        return replace(job, error=self._client.hidden(job.error))
 
     def _retrieve(self, provider_job: str) -> tuple[JobStatus, dict[str, Any]]:
         with self._client.asking(on_404=Gone):
             reply = self._client.sdk.batches.with_raw_response.retrieve(provider_job)
             batch = as_object(orjson.loads(reply.content))
-            return read_job(batch, clock(reply.headers.get("date")), self._host.results_kept), batch
+            return self._read(batch, clock(reply.headers.get("date"))), batch
 
 
 def kept_file(entry: dict[str, Any]) -> KeptFile:

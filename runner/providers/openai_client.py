@@ -35,7 +35,7 @@ CHUNK = 1 << 16
 
 
 class Client:
-    """One account's line to one venue. ``sdk`` retries by itself; ``once`` never does."""
+    """One account's line to one venue. ``sdk`` retries by itself; ``post_once`` never does."""
 
     def __init__(
         self,
@@ -62,10 +62,12 @@ class Client:
             http_client=http,
         )
 
-    @property
-    def once(self) -> OpenAI:
-        """The SDK without its own retries."""
-        return self.sdk.with_options(max_retries=0)
+    def post_once(self, path: str, body: dict[str, Any]) -> bytes:
+        """The body of the reply to one POST: neither the SDK nor a redirect repeats it."""
+        from httpx2 import Response
+
+        options: Any = {"max_retries": 0, "follow_redirects": False}
+        return self.sdk.post(path, cast_to=Response, body=body, options=options).content
 
     @contextmanager
     def asking(self, on_404: type[Exception] = Unreachable) -> Iterator[None]:
@@ -89,12 +91,16 @@ class Client:
             yield
         except openai.APIStatusError as error:
             if 400 <= error.status_code < 500 and error.status_code not in NOT_ABOUT_THE_FILE:
-                raise NotCreated(self._said(error), code=self._hidden(as_code(error.code))) from None
+                raise NotCreated(self._said(error), code=self.hidden(as_code(error.code))) from None
             raise
 
     @contextmanager
     def creating(self) -> Iterator[None]:
-        """Around a create: a clear no is NotCreated; whatever may have left a job behind is Unclear."""
+        """Around a create: a clear no is NotCreated; whatever may have left a job behind is Unclear.
+
+        Where there was no connection at all, nothing was sent: Unreachable.
+        """
+        import httpx2
         import openai
 
         try:
@@ -104,11 +110,14 @@ class Client:
                 raise Unclear(self._said(error)) from None
             raise NotCreated(
                 self._said(error),
-                code=self._hidden(as_code(error.code)),
+                code=self.hidden(as_code(error.code)),
                 retry_later=_may_pass(error),
                 is_full=_may_pass(error) and (error.status_code == 429 or error.code == QUEUE_FULL),
                 learned_queue_tokens=queue_limit(error.message),
             ) from None
+        except openai.APIConnectionError as error:
+            unsent = isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+            raise (Unreachable if unsent else Unclear)(self._said(error)) from None
         except Exception as error:  # an unreadable 200 included: a job may exist
             raise Unclear(self._said(error)) from None
 
@@ -137,7 +146,7 @@ class Client:
                 raise Unreachable(f"A list at {self.venue} does not advance from page to page.")
             seen |= new
             yield [entry for name, entry in entries.items() if name in new], at
-            if not entries or page.get("has_more") is False or not has_more:
+            if not entries or page.get("has_more") is False or (not has_more and page.get("has_more") is not True):
                 return
             after = {"after": list(entries)[-1]}
 
@@ -173,9 +182,10 @@ class Client:
             sentence = f"The connection to {self.venue} failed: {error.__cause__ or error}"
         else:
             sentence = f"{self.venue} sent a reply that cannot be read ({type(error).__name__})."
-        return shorten(self._hidden(sentence)) or ""
+        return shorten(self.hidden(sentence)) or ""
 
-    def _hidden(self, words: str | None) -> str | None:
+    def hidden(self, words: str | None) -> str | None:
+        """What the venue said, without the key."""
         return hidden(words, self._secrets)
 
 
@@ -208,4 +218,6 @@ def _may_pass(error: Any) -> bool:
     """
     if ACCOUNT_TROUBLE & {as_code(error.code), as_code(error.type)}:
         return False
-    return error.status_code in (404, 429) or error.code == QUEUE_FULL or bool(NOT_YET.search(error.message))
+    said = f"{error.message} {_words(error.body) or ''}"
+    is_early = error.status_code in (425, 429) or (error.status_code == 404 and "file" in said.lower())
+    return is_early or error.code == QUEUE_FULL or bool(NOT_YET.search(said))

@@ -31,6 +31,7 @@ OPENAI = Host(
     # left is time to come back after a crash between upload and create. Results expire after 30 days by themselves,
     # the longest that can be asked for.
     inputs_kept=timedelta(days=14),
+    splits_results=True,
 )
 AZURE = replace(
     # A model is the name of a deployment. 14 days are the least here, with which 10,000 input files may lie there
@@ -44,6 +45,7 @@ ELSEWHERE = replace(
     OPENAI,
     inputs_kept=None,
     thinks_aloud=True,
+    splits_results=False,
 )
 AZURE_NAMES = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com", ".openai.azure.us")
 

@@ -36,8 +36,13 @@ STATES = {
 cancelling, and what may come) are still running."""
 
 
-def read_job(batch: dict[str, Any], at: datetime, kept: timedelta = RETENTION) -> JobStatus:
-    """The batch object of a reply whose Date is ``at``; its results are ``kept``. ValueError where it has no id."""
+def read_job(
+    batch: dict[str, Any], at: datetime, kept: timedelta = RETENTION, *, splits_results: bool = True
+) -> JobStatus:
+    """The batch object of a reply whose Date is ``at``; its results are ``kept``. ValueError where it has no id.
+
+    ``splits_results`` where failures always have a file of their own: then it is waited for.
+    """
     provider_job = as_text(batch.get("id"))
     if not provider_job:
         raise ValueError("a job without an id")
@@ -46,7 +51,10 @@ def read_job(batch: dict[str, Any], at: datetime, kept: timedelta = RETENTION) -
     created_at = as_moment(batch.get("created_at"))
     # Some hosts have one moment for every ending.
     ended_at = as_moment(batch.get(f"{state}_at") or batch.get("completed_at")) if state.has_ended else None
-    if _lacks_files(batch, state) and at < (ended_at or (created_at or at) + WINDOW) + LATE_FILES:
+    if (
+        _lacks_files(batch, state, splits_results=splits_results)
+        and at < (ended_at or (created_at or at) + WINDOW) + LATE_FILES
+    ):
         state = JobState.RUNNING
     counts = as_object(batch.get("request_counts"))
     code, sentence = _errors(batch)
@@ -81,10 +89,13 @@ def queue_limit(sentence: str | None) -> int | None:
     return as_count(number) or None
 
 
-def _lacks_files(batch: dict[str, Any], state: JobState) -> bool:
+def _lacks_files(batch: dict[str, Any], state: JobState, *, splits_results: bool) -> bool:
     """Whether the counts promise lines that no file id leads to yet: ids may come after the end."""
-    if not state.has_ended or batch.get("output_file_id"):
+    if not state.has_ended:
         return False
+    if batch.get("output_file_id"):
+        failed = as_count(as_object(batch.get("request_counts")).get("failed"))
+        return splits_results and bool(failed) and not batch.get("error_file_id")
     counts = as_object(batch.get("request_counts"))
     if not counts and state is not JobState.FAILED:
         return not batch.get("error_file_id")  # a host that counts nothing: no file at all is too little

@@ -152,10 +152,10 @@ def test_a_clear_no_is_not_created_and_sent_once(stub, provider, fault, code, la
     assert message in caught.value.sentence
 
 
-def test_no_connection_is_unclear():
+def test_without_any_connection_nothing_was_sent():
     with Stub() as gone:
         base_url = gone.base_url
-    with pytest.raises(Unclear):
+    with pytest.raises(Unreachable):
         OpenAIProvider(base_url, KEY, "openai").create(MODEL, "file-x", "t")
 
 
@@ -168,21 +168,29 @@ def test_the_whole_list_is_read(stub, provider):
     assert stub.count("list") == 3
 
 
-def test_the_list_ends_only_after_a_page_that_is_wholly_too_old(stub, provider):
-    def made(hours, tag):
-        stub.add_batch(created_at=int((NOON - timedelta(hours=hours)).timestamp()), metadata=tag)
+def _made(stub, minutes_ago, tag=None):
+    moment = int((NOON - timedelta(minutes=minutes_ago)).timestamp())
+    stub.add_batch(created_at=moment, metadata={"persona_runner": tag} if tag else None)
 
-    made(0, {"persona_runner": "t"})  # on the third page, never reached
-    for _ in range(99):
-        made(9, None)
-    for _ in range(100):
-        made(9, None)
-    made(0, {"persona_runner": "t"})  # at the end of the first page, after 99 old ones
-    for _ in range(99):
-        made(9, None)
+
+def test_the_list_ends_only_after_a_page_that_is_wholly_too_old(stub, provider):
+    _made(stub, 0, "t")  # on the third page, never reached
+    for number in range(199):
+        _made(stub, 900 - number)
+    _made(stub, 0, "t")  # at the end of the first page, after 99 old ones
+    for number in range(99):
+        _made(stub, 600 - number)
     listing = provider.jobs(NOON - timedelta(hours=1))
     assert [job.provider_job for job in listing.jobs if job.tag == "t"] == ["batch_000200"]
     assert stub.count("list") == 2
+
+
+def test_a_list_that_begins_with_the_oldest_is_read_to_its_end(stub, provider):
+    _made(stub, 0, "t")  # the stub lists the last that was added first
+    for number in range(150):
+        _made(stub, 600 + number)
+    listing = provider.jobs(NOON - timedelta(hours=1))
+    assert [job.provider_job for job in listing.jobs if job.tag == "t"] == ["batch_000000"]
 
 
 def test_the_clock_is_the_date_of_the_last_reply(stub, provider):

@@ -30,7 +30,8 @@ def state(*args, after=timedelta(minutes=1), **fields):
 
 
 def test_a_job_in_full():
-    job = read_job(batch("completed", done=3, failed=1, total=4, output_file_id="file-1"), ENDED)
+    files = {"output_file_id": "file-1", "error_file_id": "file-2"}
+    job = read_job(batch("completed", done=3, failed=1, total=4, **files), ENDED)
     assert (job.provider_job, job.tag, job.state, job.at) == ("batch_1", "tag-1", JobState.COMPLETED, ENDED)
     assert (job.total, job.done, job.failed) == (4, 3, 1)
     assert (job.created_at, job.retain_until) == (CREATED, ENDED + timedelta(days=30))
@@ -53,6 +54,13 @@ def test_all_that_is_not_over_is_running(word):
 )
 def test_every_ending_is_told_apart(word, ended):
     assert state(word, done=5, total=9, output_file_id="file-1") is ended
+
+
+def test_the_file_of_the_failed_is_waited_for_where_they_have_one_of_their_own():
+    late = batch("completed", done=3, failed=1, total=4, output_file_id="file-1")
+    assert read_job(late, ENDED).state is JobState.RUNNING
+    assert read_job(late, ENDED, splits_results=False).state is JobState.COMPLETED
+    assert read_job(late, ENDED + timedelta(minutes=15)).state is JobState.COMPLETED
 
 
 @pytest.mark.parametrize("word", ["completed", "expired", "cancelled"])
