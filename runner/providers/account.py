@@ -8,6 +8,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from runner.errors import RunnerError
 
+SHORTEST_HINT = 4
+"""Fewer characters of a key give nothing away and may be any word."""
+
 
 def read_key(env: Mapping[str, str], name: str) -> str:
     """The key in the environment variable ``name``. Raises RunnerError when there is none that could be one."""
@@ -39,7 +42,8 @@ def read_url(url: str, name: str) -> SplitResult:
     """A base URL, taken apart. Raises RunnerError, which names the variable ``name`` and not what it holds."""
     try:
         parts = urlsplit(url)
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+        is_written = url.isprintable() and " " not in url  # urlsplit leaves out what the SDKs then trip over
+        if is_written and parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
             return parts
     except ValueError:
         pass
@@ -62,7 +66,10 @@ def is_at_home(url: SplitResult) -> bool:
 
 
 def hidden(words: str | None, secrets: Iterable[str]) -> str | None:
-    """What a server said, also if it repeats a secret."""
+    """What a server said, also if it repeats a secret, and where its sentence was shortened within one."""
     for secret in secrets:
         words = words and words.replace(secret, "***")
+        if words and words.endswith("…"):
+            begun = next((n for n in range(len(secret) - 1, 0, -1) if words.endswith(f"{secret[:n]}…")), 0)
+            words = words if begun < SHORTEST_HINT else f"{words[: -begun - 1]}***…"
     return words

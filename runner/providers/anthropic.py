@@ -6,6 +6,7 @@ There are no files and no tags: the requests come with the create, and a batch i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -26,10 +27,6 @@ BASE_URL = "ANTHROPIC_BASE_URL"
 MAX_REQUESTS = 100_000
 MAX_BYTES = 255_000_000
 """The documented limit is "256 MB", of 10^6 or 2^20 bytes: the smaller, less one for the frame around the lines."""
-
-LOOKS = 3
-"""How often results with fewer lines than requests are asked for: what is missing would be bought again, and only
-another look tells a file that is short from an answer that was (no length of the file is said anywhere else)."""
 
 QUEUE_REQUESTS = {"start": 200_000, "build": 300_000, "scale": 500_000}
 """Requests of all open batches of an account, by usage tier: https://platform.claude.com/docs/en/api/rate-limits."""
@@ -83,7 +80,11 @@ class AnthropicProvider:
 
     def decode(self, line: bytes) -> list[Response]:
         """One row; raises ValueError when the line cannot be read."""
-        return decode_line(line)
+        hidden = self._client.hidden
+        return [
+            replace(row, error_code=hidden(row.error_code), error_message=hidden(row.error_message))
+            for row in decode_line(line)
+        ]
 
     def limits(self, model: str) -> Limits:
         """The documented limits of a batch and, by tier, of the account's queue."""
@@ -141,12 +142,14 @@ class AnthropicProvider:
         if not url:
             trouble = f"{self.venue} names no results of {provider_job}"
             raise Gone(f"{trouble} any more.") if is_past else Unreachable(f"{trouble} yet.")
+        path = result_path(folder, provider_job, "output")
         try:
-            return [self._download(job, url, result_path(folder, provider_job, "output"))]
+            self._client.download(provider_job, url, path, job.total or 0)
         except Gone:
             if is_past:
                 raise
             raise Unreachable(f"{self.venue} does not yet give the results of {provider_job}.") from None
+        return [path]
 
     def cancel(self, provider_job: str) -> None:
         """Ask for cancellation; a batch that has ended already is left as it is."""
@@ -154,20 +157,6 @@ class AnthropicProvider:
 
     def discard(self, file_id: str) -> None:
         """Nothing: there are no files."""
-
-    def _download(self, job: JobStatus, url: str, path: Path) -> Path:
-        """The results, or the longest that came of them."""
-        look, best = path.with_name(f".look-{path.name}"), path.with_name(f".best-{path.name}")
-        most = -1
-        for _ in range(LOOKS):
-            lines = self._client.download(job.provider_job, url, look)
-            if lines > most:
-                most = lines
-                look.replace(best)
-            if job.total is None or lines >= job.total:
-                break
-        look.unlink(missing_ok=True)
-        return best.replace(path)
 
 
 def _venue(url: str) -> str:

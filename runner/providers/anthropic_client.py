@@ -19,7 +19,7 @@ from runner.providers.account import hidden, is_at_home, read_url
 from runner.providers.anthropic_lines import SAMPLING_VERSION, VERSION, account_trouble, needs_sampling
 from runner.providers.base import Gone, NotCreated, Unclear, Unreachable
 from runner.providers.loose import as_list, as_object, as_text, clock, shorten
-from runner.providers.saving import saving
+from runner.providers.saving import Writer, save_whole
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError
@@ -31,6 +31,9 @@ CHUNK = 1 << 16
 
 MAYBE_CREATED = frozenset({408, 409, 499})
 """The 4xx that are no clear no: a timeout, a conflict, a connection closed midway."""
+
+TOO_EARLY = 425
+"""The request was not looked at: https://www.rfc-editor.org/rfc/rfc8470."""
 
 
 class Client:
@@ -56,7 +59,10 @@ class Client:
         )
 
     def create(self, path: Path) -> str:
-        """Send the lines of a file, once, and return the batch's id. Raises NotCreated or Unclear, nothing else."""
+        """Send the lines of a file, once, and return the batch's id.
+
+        Raises NotCreated or Unclear; Unreachable when there was no connection at all, so that nothing was sent.
+        """
         import anthropic
         import httpx2
 
@@ -82,6 +88,9 @@ class Client:
             if not 400 <= error.status_code < 500 or error.status_code in MAYBE_CREATED:
                 raise Unclear(self._said(error)) from None
             raise self._refusal(error) from None
+        except anthropic.APIConnectionError as error:
+            unsent = isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+            raise (Unreachable if unsent else Unclear)(self._said(error)) from None
         except Exception as error:  # an unreadable 200 included: a batch may exist
             raise Unclear(self._said(error)) from None
 
@@ -122,16 +131,21 @@ class Client:
             except (anthropic.BadRequestError, anthropic.ConflictError):
                 return
 
-    def download(self, batch_id: str, results_url: str, path: Path) -> int:
-        """Stream the results into ``path`` and count their whole lines.
+    def download(self, batch_id: str, results_url: str, path: Path, least_lines: int) -> None:
+        """Save the results, which should have so many lines.
 
         Raises Gone, and Unreachable where they came shorter than the reply said (httpx compares the lengths).
         """
+        save_whole(lambda writer: self._stream(batch_id, results_url, writer), path, least_lines)
+
+    def hidden(self, words: str | None) -> str | None:
+        """What the venue said, without the key."""
+        return hidden(words, self._secrets)
+
+    def _stream(self, batch_id: str, results_url: str, writer: Writer) -> None:
         import httpx2
 
-        lines, last = 0, b""
-
-        with saving(path) as writer, self._asking(on_404=Gone):
+        with self._asking(on_404=Gone):
             reply = self._sdk.get(
                 self._at_home(batch_id, results_url),
                 cast_to=httpx2.Response,
@@ -140,9 +154,6 @@ class Client:
             with closing(reply):
                 for chunk in reply.iter_bytes(CHUNK):
                     writer.write(chunk)
-                    lines += chunk.count(b"\n")
-                    last = chunk[-1:]
-        return lines + (last == b"}")
 
     def _at_home(self, batch_id: str, results_url: str) -> str:
         """Where the results are asked for: never at another host than the venue's, for the key goes with it."""
@@ -157,7 +168,10 @@ class Client:
         may_pass = error.status_code == 429 and trouble is None
         code = as_text(as_object(said.get("details")).get("error_code")) or as_text(said.get("type"))
         return NotCreated(
-            self._said(error), code=trouble or hidden(code, self._secrets), retry_later=may_pass, is_full=may_pass
+            self._said(error),
+            code=trouble or self.hidden(code),
+            retry_later=may_pass or error.status_code == TOO_EARLY,
+            is_full=may_pass,
         )
 
     @contextmanager
@@ -188,7 +202,7 @@ class Client:
             sentence = f"The connection to {self._venue} failed: {error.__cause__ or error}"
         else:
             sentence = f"{self._venue} sent a reply that cannot be read ({type(error).__name__})."
-        return shorten(hidden(sentence, self._secrets)) or ""
+        return shorten(self.hidden(sentence)) or ""
 
 
 def id_of(batch: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def connect(
     """
     custom = not base_url and venue_of(env) != "google"
     variable = next((name for name in KEYS if env.get(name, "").strip()), KEYS[0])
-    key = "emulator" if base_url else read_key(env, variable)
+    key = "not-needed" if base_url else read_key(env, variable)
     tier = read_tier(env, TIER, "123", None if custom else "1")
     url = base_url or env.get(BASE_URL) or HOME
     return GoogleProvider(url, key, venue or _venue(url), int(tier) if tier else None)
@@ -83,7 +84,11 @@ class GoogleProvider:
 
     def decode(self, line: bytes) -> list[Response]:
         """One row per candidate; raises ValueError when the line cannot be read."""
-        return decode_line(line)
+        hidden = self._client.hidden
+        return [
+            replace(row, error_code=hidden(row.error_code), error_message=hidden(row.error_message))
+            for row in decode_line(line)
+        ]
 
     def limits(self, model: str) -> Limits:
         """The documented limits of a batch file, of the project, and, by tier, of the model's queue."""
@@ -109,7 +114,7 @@ class GoogleProvider:
         found: list[JobStatus] = []
         at = None
         for entries, at in self._client.pages("batches", "operations"):
-            found += [read_job(entry, at) for entry in entries]
+            found += [self._read(entry, at) for entry in entries]
         assert at is not None
         return Listing(tuple(found), at)
 
@@ -120,8 +125,7 @@ class GoogleProvider:
 
     def status(self, provider_job: str) -> JobStatus:
         """One reading of the job, with the reply's clock."""
-        operation, at = self._client.get(provider_job)
-        return read_job(operation, at)
+        return self._read(*self._client.get(provider_job))
 
     def fetch(self, provider_job: str, folder: Path) -> list[Path]:
         """Write ``<job>.output.jsonl.zst``: answers and errors come in one file.
@@ -160,6 +164,10 @@ class GoogleProvider:
         except Unreachable as trouble:
             if not trouble.is_refusal:
                 raise
+
+    def _read(self, operation: dict[str, Any], at: datetime) -> JobStatus:
+        job = read_job(operation, at)
+        return replace(job, error=self._client.hidden(job.error), error_code=self._client.hidden(job.error_code))
 
 
 def _kept(entry: dict[str, Any]) -> KeptFile:

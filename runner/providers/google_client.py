@@ -20,10 +20,9 @@ import orjson
 from runner.providers.account import hidden, is_at_home, read_url
 from runner.providers.base import Gone, NotCreated, Unclear, Unreachable
 from runner.providers.google_codes import NO_FILE, account_trouble, sentence_of, word_of
-from runner.providers.google_download import save_whole
 from runner.providers.google_jobs import name_of
 from runner.providers.loose import as_object, as_text, clock, shorten
-from runner.providers.saving import Writer
+from runner.providers.saving import Writer, save_whole
 
 if TYPE_CHECKING:
     from google.genai import Client as Sdk
@@ -45,7 +44,13 @@ PROCESSING_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 MAYBE_CREATED = frozenset({408, 409, 499})
 """The 4xx that are no clear no: a timeout, a conflict, a connection closed midway."""
 
-NOT_ABOUT_THE_FILE = MAYBE_CREATED | {401, 403, 404, 410, 429}
+TOO_EARLY = 425
+"""The request was not looked at: https://www.rfc-editor.org/rfc/rfc8470."""
+
+REDIRECTS = 3
+"""How often a download is sent on."""
+
+NOT_ABOUT_THE_FILE = MAYBE_CREATED | {401, 403, 404, 410, TOO_EARLY, 429}
 """Of an upload: the account, the moment, or a session that is over."""
 
 
@@ -78,24 +83,30 @@ class Client:
                     break
                 time.sleep(pause)
         if file.get("state") == "FAILED":
-            said = hidden(sentence_of(as_object(file.get("error"))), self._secrets)
+            said = self.hidden(sentence_of(as_object(file.get("error"))))
             raise NotCreated(f"{self._venue} could not process the file: {said or 'no reason given'}")
         return file_id
 
     def create(self, model: str, file_id: str, tag: str) -> str:
-        """Make the job, once, and return its name. Raises NotCreated or Unclear, nothing else."""
+        """Make the job, once, and return its name.
+
+        Raises NotCreated or Unclear; Unreachable when there was no connection at all, so that nothing was sent.
+        """
+        import httpx2
         from google.genai.errors import APIError
 
         url = f"{self._root}/models/{quote(model)}:batchGenerateContent"
         asked = {"batch": {"displayName": tag, "inputConfig": {"fileName": file_id}}}
         try:
             reply = self._http.post(url, json=asked, headers=self._key)
-            APIError.raise_for_response(reply)
+            _check(reply)
             return name_of(_json(reply))
         except APIError as error:
             if not 400 <= error.code < 500 or error.code in MAYBE_CREATED:
                 raise Unclear(self._said(error)) from None
             raise self._refusal(error) from None
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise Unreachable(self._said(error)) from None
         except Exception as error:  # an unreadable 200 included: a job may exist
             raise Unclear(self._said(error)) from None
 
@@ -148,6 +159,10 @@ class Client:
         with self._asking(on_404=Gone):
             save_whole(lambda writer: self._stream(file_id, writer), path, least_lines)
 
+    def hidden(self, words: str | None) -> str | None:
+        """What the venue said, without the key."""
+        return hidden(words, self._secrets)
+
     def _sdk(self) -> Sdk:
         """The SDK over our own HTTP client; without retry options it repeats nothing but a lost chunk."""
         from google.genai import Client as Sdk
@@ -167,18 +182,19 @@ class Client:
         )
 
     def _stream(self, file_id: str, writer: Writer) -> None:
-        from google.genai.errors import APIError
-
         url = f"{self._root}/{quote(file_id)}:download?alt=media"
         request = self._http.build_request("GET", url, headers=self._key)
         reply = self._http.send(request, stream=True)
-        if onward := reply.next_request:
+        for _ in range(REDIRECTS):
+            onward = reply.next_request
+            if onward is None:
+                break
             if (onward.url.scheme, onward.url.netloc) != (request.url.scheme, request.url.netloc):
                 onward.headers.pop(KEY, None)  # it stays at home, wherever the file lies
             reply.close()
             reply = self._http.send(onward, stream=True)
         try:
-            APIError.raise_for_response(reply)
+            _check(reply)
             for chunk in reply.iter_bytes(CHUNK):  # raises where the body is not as long as its Content-Length
                 writer.write(chunk)
         finally:
@@ -197,7 +213,7 @@ class Client:
         while True:
             try:
                 reply = self._http.request(method, url, params=query, headers=self._key)
-                APIError.raise_for_response(reply)
+                _check(reply)
                 return reply
             except (APIError, httpx2.TransportError) as error:
                 if not pauses or getattr(error, "code", 503) not in RETRIED:
@@ -232,7 +248,7 @@ class Client:
             said = _error(error)
             is_moment = error.code in NOT_ABOUT_THE_FILE or word_of(said) == "RESOURCE_EXHAUSTED"
             if 400 <= error.code < 500 and not is_moment and account_trouble(said) is None:
-                raise NotCreated(self._said(error), code=hidden(word_of(said), self._secrets)) from None
+                raise NotCreated(self._said(error), code=self.hidden(word_of(said))) from None
             raise
 
     def _refusal(self, error: APIError) -> NotCreated:
@@ -240,11 +256,11 @@ class Client:
         trouble, sentence = account_trouble(said), sentence_of(said) or ""
         is_full = error.code == 429 and trouble is None
         # A missing file and a missing model are both NOT_FOUND; only one of them may come.
-        is_early = bool(NO_FILE.search(sentence)) or (error.code == 404 and "model" not in sentence)
+        is_missing = bool(NO_FILE.search(sentence)) or (error.code == 404 and "model" not in sentence)
         return NotCreated(
             self._said(error),
-            code=trouble or hidden(word_of(said), self._secrets),
-            retry_later=is_full or is_early,
+            code=trouble or self.hidden(word_of(said)),
+            retry_later=is_full or is_missing or error.code == TOO_EARLY,
             is_full=is_full,
         )
 
@@ -264,7 +280,17 @@ class Client:
             sentence = f"The connection to {self._venue} failed: {error}"
         else:
             sentence = f"{self._venue} sent a reply that cannot be read ({type(error).__name__})."
-        return shorten(hidden(sentence, self._secrets)) or ""
+        return shorten(self.hidden(sentence)) or ""
+
+
+def _check(reply: Response) -> None:
+    """Raises APIError where the reply is no 200; the SDK's own check trips over a body that is no UTF-8."""
+    from google.genai.errors import APIError
+
+    try:
+        APIError.raise_for_response(reply)
+    except (ValueError, RecursionError):
+        APIError.raise_error(reply.status_code, {}, reply)
 
 
 def _json(reply: Response) -> dict[str, Any]:

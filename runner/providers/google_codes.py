@@ -62,7 +62,7 @@ def word_of(error: dict[str, Any]) -> str | None:
     """The status word of an ``error`` object, which may give a number only."""
     said = as_text(error.get("status"))
     code = as_code(error.get("code"))
-    return said or (CODES.get(int(code), code) if code is not None and code.isdecimal() else code)
+    return said or (CODES.get(int(code), code) if code is not None and code.isdecimal() and len(code) < 4 else code)
 
 
 def sentence_of(error: dict[str, Any]) -> str | None:

@@ -103,7 +103,11 @@ class OpenAIProvider:
 
     def decode(self, line: bytes) -> list[Response]:
         """One row per choice; raises ValueError when the line cannot be read."""
-        rows = [replace(row, error_message=self._client.hidden(row.error_message)) for row in decode_line(line)]
+        hidden = self._client.hidden
+        rows = [
+            replace(row, error_code=hidden(row.error_code), error_message=hidden(row.error_message))
+            for row in decode_line(line)
+        ]
         if not self._host.thinks_aloud:
             return rows
         return [replace(row, text=row.text and without_thinking(row.text)) for row in rows]

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 import zstandard
+
+from runner.providers.lenient import load_object
+
+LOOKS = 3
+"""How often a result file that seems short is downloaded: what is missing would be bought again, and where nothing
+tells the file's length, only another look tells one that is short from a connection that was cut on its way."""
 
 
 class Writer(Protocol):
@@ -45,3 +51,52 @@ def saving(path: Path) -> Iterator[Writer]:
             os.close(folder)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def save_whole(download: Callable[[Writer], None], path: Path, least_lines: int) -> None:
+    """Download into ``path`` until the file is whole, ``LOOKS`` times at most; then the longest is what there is.
+
+    It is whole with so many lines, the last of them too. Nothing is left behind when ``download`` raises.
+    """
+    look, best = (path.with_name(f".{kind}-{path.name}") for kind in ("look", "best"))
+    longest = -1
+    try:
+        for _ in range(LOOKS):
+            with saving(look) as writer:
+                tally = Tally(writer)
+                download(tally)
+            if tally.length > longest:
+                longest = tally.length
+                look.replace(best)
+            if tally.is_whole(least_lines):
+                break
+        best.replace(path)
+    finally:
+        look.unlink(missing_ok=True)
+        best.unlink(missing_ok=True)
+
+
+class Tally:
+    """Counts what is written through it: bytes, lines, and what stands after the last line feed."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._lines = 0
+        self._tail: list[bytes] = []
+        self.length = 0
+
+    def write(self, data: bytes, /) -> int:
+        """Pass on some bytes."""
+        self.length += len(data)
+        self._lines += data.count(b"\n")
+        _, end, rest = data.rpartition(b"\n")
+        self._tail = [rest] if end else [*self._tail, data]
+        return self._writer.write(data)
+
+    def is_whole(self, least_lines: int) -> bool:
+        """Whether there are so many lines, the last with an end or at least a whole piece of JSON."""
+        last = b"".join(self._tail)
+        try:
+            return self._lines + bool(last and load_object(last)) >= least_lines
+        except ValueError:
+            return False

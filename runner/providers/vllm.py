@@ -35,6 +35,9 @@ JOBS = Path("batches") / "vllm"
 OURS = ("VLLM_COMMAND", "VLLM_ARGS")
 """Variables that are not the engine's, which warns of any VLLM_… that it does not know."""
 
+SECRETS = ("DEEPINFRA_TOKEN", "AZURE_OPENAI_AD_TOKEN", "ANTHROPIC_AUTH_TOKEN", "OPENAI_CUSTOM_HEADERS")
+"""Keys of providers beside every …_API_KEY: no business of an engine, which may log what it finds. HF_TOKEN is."""
+
 MAX_REQUESTS = 50_000
 MAX_BYTES = 200_000_000
 """Our own limits: a job that dies loses at most what it had not written."""
@@ -110,7 +113,9 @@ class VLLMProvider:
         self._root = root
         self._engine = engine
         self._arguments = arguments
-        self._env = {name: value for name, value in (os.environ if env is None else env).items() if name not in OURS}
+        every = os.environ if env is None else env
+        kept = (name for name in every if name not in (*OURS, *SECRETS) and not name.endswith("_API_KEY"))
+        self._env = {name: every[name] for name in kept}
 
     def encode(self, request_id: RequestId, model: str, body: Body) -> bytes:
         """One line of the batch file, without its newline."""

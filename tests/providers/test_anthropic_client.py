@@ -100,8 +100,22 @@ def test_a_lost_answer_is_unclear(stub, tmp_path):
         with pytest.raises(Unclear):
             created(provider, tmp_path)
     assert len(stub.calls) == 2
-    with pytest.raises(Unclear):
-        created(AnthropicProvider("http://127.0.0.1:9", KEY, "anthropic"), tmp_path)
+
+
+def test_a_create_that_found_nobody_was_not_sent(tmp_path):
+    with Stub() as plain:
+        for url in ("http://127.0.0.1:9", "http://nowhere.invalid", plain.base_url.replace("http", "https")):
+            with pytest.raises(Unreachable, match="The connection to anthropic failed"):
+                created(AnthropicProvider(url, KEY, "anthropic"), tmp_path)
+    assert plain.calls == []
+
+
+def test_a_create_that_came_too_early_may_come_again(stub, provider, tmp_path):
+    stub.say(CREATE, 425, error("too_early"))
+    with pytest.raises(NotCreated) as caught:
+        created(provider, tmp_path)
+    assert (caught.value.retry_later, caught.value.is_full) == (True, False)
+    assert len(stub.calls) == 1
 
 
 @pytest.mark.parametrize(
@@ -195,6 +209,14 @@ def test_a_poll_that_fails_is_asked_again_later_and_never_says_the_key(stub, pro
     assert KEY not in repr(provider) and KEY not in provider.account
 
 
+def test_a_row_never_says_the_key(provider):
+    said = {"type": f"odd {KEY}", "message": f"no {KEY}, " + "x" * (485 - len(KEY)) + KEY}
+    line = json.dumps({"custom_id": "r", "result": {"type": "errored", "error": {"error": said}}})
+    (row,) = provider.decode(line.encode())
+    assert row.error_code == "odd ***"
+    assert row.error_message.startswith("no ***, xx") and row.error_message.endswith("xx***…")
+
+
 @pytest.mark.parametrize("where", ["{base}{path}", "{path}", "https://api.example.com{path}", "//127.0.0.1:1{path}"])
 def test_results_are_asked_for_at_the_venue_only(stub, provider, tmp_path, where):
     path = RESULTS.removeprefix("GET ")
@@ -224,6 +246,16 @@ def test_results_that_come_short_leave_nothing_and_are_fetched_again(stub, provi
         provider.fetch("msgbatch_1", tmp_path)
     assert list(tmp_path.iterdir()) == []
     assert content(provider.fetch("msgbatch_1", tmp_path)[0]) == LINES
+
+
+def test_a_second_look_that_fails_leaves_nothing(stub, provider, tmp_path):
+    stub.say(RETRIEVE, 200, batch(results_url=RESULTS.removeprefix("GET "), counts={"succeeded": 5000}))
+    stub.say(RESULTS, 200, LINES[:70_000])
+    stub.say(RESULTS, 200, LINES, cut=True)
+    with pytest.raises(Unreachable):
+        provider.fetch("msgbatch_1", tmp_path)
+    assert len(stub.asked(RESULTS)) == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("end", [b"\n", b""])

@@ -34,6 +34,18 @@ def test_a_base_url_that_is_none_is_said_without_its_password(base_url):
     assert "hush" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "base_url", ["http://hush\x00.example", "http://host/\x7fhush", "http://hush host", "http://h/\n"]
+)
+@pytest.mark.parametrize("name", ["openai", "anthropic", "google"])
+def test_a_base_url_that_no_sdk_takes_is_said_in_a_sentence(name, base_url):
+    variable = {"google": "GOOGLE_GEMINI_BASE_URL"}.get(name, f"{name.upper()}_BASE_URL")
+    keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), KEY)
+    with pytest.raises(RunnerError, match=variable) as caught:
+        connect(name, keys | {variable: base_url})
+    assert "hush" not in str(caught.value)
+
+
 @pytest.mark.parametrize("env", [{}, {"OPENAI_API_KEY": ""}, {"OPENAI_API_KEY": " \n"}])
 def test_a_missing_key_is_named_with_the_way_around(env):
     with pytest.raises(RunnerError, match=r"OPENAI_API_KEY.*EMULATE=1"):

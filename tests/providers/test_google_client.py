@@ -141,8 +141,22 @@ def test_a_lost_answer_is_unclear(stub):
         with pytest.raises(Unclear):
             provider.create(MODEL, "files/in", "tag-1")
     assert len(stub.calls) == 2
-    with pytest.raises(Unclear):
-        GoogleProvider("http://127.0.0.1:9", KEY, "google").create(MODEL, "files/in", "tag-1")
+
+
+def test_a_create_that_found_nobody_was_not_sent():
+    with Stub() as plain:
+        for url in ("http://127.0.0.1:9", "http://nowhere.invalid", plain.base_url.replace("http", "https")):
+            with pytest.raises(Unreachable, match="The connection to google failed"):
+                GoogleProvider(url, KEY, "google").create(MODEL, "files/in", "tag-1")
+    assert plain.calls == []
+
+
+def test_a_create_that_came_too_early_may_come_again(stub, provider):
+    stub.say(CREATE, 425, error(425, "SOMEHOW"))
+    with pytest.raises(NotCreated) as caught:
+        provider.create(MODEL, "files/in", "tag-1")
+    assert (caught.value.retry_later, caught.value.is_full) == (True, False)
+    assert len(stub.calls) == 1
 
 
 NOT_READY = "The File x1 is not in an ACTIVE state and usage is not allowed."
@@ -178,7 +192,10 @@ def test_a_clear_no_is_told_in_the_words_of_the_provider(stub, provider, status,
     assert len(stub.calls) == 1
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b'{"error":7}', b'{"error":{"code":[],"message":{}}}', b"[[]]"])
+ODD = [b"", b"<html>", b'{"error":7}', b'{"error":{"code":[],"message":{}}}', b"[[]]", b"{\xff\xe9}", b"[" * 99_999]
+
+
+@pytest.mark.parametrize("body", ODD)
 def test_an_odd_refusal_is_a_refusal_all_the_same(stub, provider, body):
     stub.say(CREATE, 422, body)
     with pytest.raises(NotCreated, match="no reason given"):

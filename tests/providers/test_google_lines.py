@@ -216,3 +216,9 @@ def test_odd_fields_stop_nothing(odd, where):
 def test_any_bytes_are_a_row_or_a_value_error(line):
     with contextlib.suppress(ValueError):
         decode_line(line)
+
+
+@pytest.mark.parametrize(("code", "word"), [("9" * 5000, "9" * 5000), ("3", "INVALID_ARGUMENT")])
+def test_a_code_of_any_length_is_read(code, word):
+    (row,) = decode_line(json.dumps({"key": "r", "error": {"code": code}}).encode())
+    assert row.error_code == word

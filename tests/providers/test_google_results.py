@@ -120,6 +120,17 @@ def test_a_poll_that_fails_never_says_the_key(stub, provider, status, word, mess
     assert KEY not in repr(provider) and KEY not in provider.account
 
 
+def test_jobs_and_rows_never_say_the_key(stub, provider):
+    said = {"code": 3, "status": f"ODD {KEY}", "message": f"no {KEY}, " + "x" * (485 - len(KEY)) + KEY}
+    stub.say(STATUS, 200, batch(state="FAILED") | {"error": said})
+    stub.say(LIST, 200, {"operations": [batch(state="FAILED") | {"error": said}]})
+    (row,) = provider.decode(json.dumps({"key": "r", "error": said}).encode())
+    told = [(job.error_code, job.error) for job in (provider.status("batches/1"), *provider.jobs(NOON).jobs)]
+    for code, sentence in (*told, (row.error_code, row.error_message)):
+        assert code == "ODD ***"
+        assert sentence.startswith("no ***, xx") and sentence.endswith("xx***…")
+
+
 @pytest.mark.parametrize("reply", [{}, [], b"<"])
 def test_an_odd_poll_is_asked_again_later(stub, provider, reply):
     stub.say(STATUS, 200, reply)
@@ -178,6 +189,26 @@ def test_the_key_does_not_go_along_to_where_the_venue_sends_us(stub, provider, t
         assert content(provider.fetch("batches/1", tmp_path)[0]) == LINES
         (call,) = other.calls
         assert KEY not in str(call.headers)
+
+
+@pytest.mark.parametrize(("hops", "arrives"), [(3, True), (4, False)])
+def test_a_download_is_sent_on_three_times_at_most_and_the_key_stays_at_home(stub, provider, tmp_path, hops, arrives):
+    with Stub() as other:
+        elsewhere = f"http://localhost:{other.server.server_port}"
+        stub.say(STATUS, 200, batch())
+        stub.say(RESULTS, 302, location="/hop1")
+        stub.say("GET /hop1", 302, location=f"{elsewhere}/hop2")
+        other.say("GET /hop2", 302, location=f"{elsewhere}/hop3")
+        other.say("GET /hop3", *((200, LINES) if hops == 3 else (302,)), location=f"{elsewhere}/hop4")
+        other.say("GET /hop4", 200, LINES)
+        if arrives:
+            assert content(provider.fetch("batches/1", tmp_path)[0]) == LINES
+        else:
+            with pytest.raises(Unreachable):
+                provider.fetch("batches/1", tmp_path)
+        assert stub.asked("GET /hop1")[0].headers["x-goog-api-key"] == KEY
+        assert [call.operation for call in other.calls] == ["GET /hop2", "GET /hop3"]
+        assert KEY not in "".join(str(call.headers) for call in other.calls)
 
 
 @pytest.mark.parametrize("place", ["output", "response"])

@@ -1,9 +1,12 @@
+import json
+
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import RunnerError
+from runner.providers import anthropic_lines, google_lines, openai_lines
 from runner.providers.lines import read_lines
 
 AWKWARD = ['{"t":"a\u2028b\u2029c\x85d\x0be"}'.encode(), b"{}", b"\xff\xfe", b"no \r inside"]
@@ -46,3 +49,45 @@ def test_a_damaged_file_never_passes_for_a_shorter_one(tmp_path, harm):
     path.write_bytes(harm(zstandard.ZstdCompressor(write_checksum=True).compress(content)))
     with pytest.raises(RunnerError, match=r"r\.zst"):
         list(read_lines(path))
+
+
+OPENAI = {"response": {"status_code": 200, "body": {"choices": [{"message": {"content": "HERE"}}]}}}
+ANTHROPIC = {"result": {"type": "succeeded", "message": {"content": [{"type": "text", "text": "HERE"}]}}}
+GOOGLE = {"response": {"candidates": [{"content": {"parts": [{"text": "HERE"}]}}]}}
+HOSTS = [
+    (openai_lines.decode_line, {"custom_id": "r1"} | OPENAI),
+    (anthropic_lines.decode_line, {"custom_id": "r1"} | ANTHROPIC),
+    (google_lines.decode_line, {"key": "r1"} | GOOGLE),
+]
+NUMBERS = ["NaN", "-Infinity", "1e999", "-1e999", "9" * 19, "9" * 20, "9" * 5000, f"-{'9' * 20}", "1.5"]
+hosts = pytest.mark.parametrize(("decode", "entry"), HOSTS)
+
+
+@hosts
+@given(
+    said=st.binary().map(lambda raw: raw.translate(None, b'"\\\n')),
+    begun=st.text(min_size=1).map(lambda text: text.encode("utf-8", "surrogatepass")[:-1].translate(None, b'"\\\n')),
+    number=st.sampled_from(NUMBERS),
+    bom=st.sampled_from([b"", b"\xef\xbb\xbf"]),
+)
+def test_what_was_paid_for_is_read_whatever_bytes_its_answer_has(decode, entry, said, begun, number, bom):
+    answer = said + begun + b"."
+    line = json.dumps(entry | {"created": "NUMBER"}).replace('"NUMBER"', number).encode().replace(b"HERE", answer)
+    (row,) = decode(bom + line)
+    assert (row.request_id, row.text) == ("r1", answer.decode("utf-8", "replace"))
+
+
+@hosts
+@pytest.mark.parametrize("answer", [b"a\tb", b"nul \x00 nul", b"cut \xf0\x9f\x98", b"latin \xe9"])
+def test_an_answer_of_raw_bytes(decode, entry, answer):
+    (row,) = decode(json.dumps(entry).encode().replace(b"HERE", answer))
+    assert row.text == answer.decode("utf-8", "replace")
+
+
+@hosts
+@given(share=st.floats(0.1, 0.99))
+def test_a_line_that_was_cut_is_none(decode, entry, share):
+    whole = json.dumps(entry).encode()
+    for line in (whole[: int(len(whole) * share)], whole + b"\x00", b"\xef\xbb\xbf", b"[" * 99_999, b"[1]"):
+        with pytest.raises(ValueError):
+            decode(line)

@@ -107,6 +107,20 @@ def test_the_whole_life_of_a_job(room):
     assert "platform cuda" in (room.root / "vllm" / TAG / "log.txt").read_text()
 
 
+def test_no_key_of_a_provider_goes_to_the_engine(room):
+    script, found = room.root / "engine.py", room.root / "found.txt"
+    script.write_text(f"import os, pathlib; pathlib.Path({str(found)!r}).write_text(repr(dict(os.environ)))")
+    kept = {"HF_TOKEN": "hf", "CUDA_VISIBLE_DEVICES": "0", "KEYBOARD": "k"}
+    names = ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "GROQ_API_KEY", "GEMINI_API_KEY", "DEEPINFRA_TOKEN")
+    secrets = dict.fromkeys((*names, "OPENAI_CUSTOM_HEADERS"), "sk-hush")
+    vllm = room.provider(engine=(sys.executable, str(script)), **kept, **secrets)
+    vllm.create(MODEL, room.batch, TAG)
+    assert ended(vllm).state is JobState.FAILED
+    said = found.read_text()
+    assert "hush" not in said
+    assert all(repr(name)[:-1] in said for name in kept)
+
+
 def test_a_second_create_starts_no_second_engine(room):
     vllm = room.create(pause_s=0.02)
     assert room.provider().create(MODEL, room.batch, TAG) == TAG
