@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -113,7 +113,7 @@ def find_model(name: str, *, as_of: date | None = None) -> Model:
         instead = f"use {model.successor} instead, or" if model.successor else "choose another, or"
         raise RunnerError(
             f"the model '{model.id}' was shut down by its provider on {model.retires}: {instead} replay a day before "
-            "that on the emulator (--as-of DATE --emulate)",
+            f"that (EMULATE=1 AS_OF={model.retires - timedelta(days=1)}, or --emulate --as-of)",
             code="model_retired",
         )
     return model
@@ -151,8 +151,7 @@ def _parted(name: str) -> tuple[str, str]:
 
 def _hint(bare: str) -> str:
     close = difflib.get_close_matches(_key(bare), _names(), n=3, cutoff=0.5)
-    known = ", ".join(dict.fromkeys(name for model in all_models() for name in (*names_of(model), model.id)))
-    hint = f"did you mean {' or '.join(close)}?" if close else f"known are {known}."
+    hint = f"did you mean {' or '.join(close)}?" if close else "`make models` lists those that are."
     return f"{hint} For another one write openai/<name>, or <provider>/<name> of {', '.join(providers())}."
 
 
@@ -242,4 +241,5 @@ def _assumed(provider: str, name: str) -> Model:
     if model.encoding is not None and not model.encoding_assumed:
         model = replace(model, encoding_assumed=True)
         said += (f"tokens counted with {model.encoding}, which nobody confirms",)
-    return replace(model, assumptions=(*said, *table.get("assumptions", ()), *model.assumptions))
+    unlisted = f"{name} is a model, though none of those that `make models` lists"
+    return replace(model, assumptions=(*said, *table.get("assumptions", ()), *model.assumptions, unlisted))

@@ -11,9 +11,13 @@ from runner.chain.prices import bound_price_at, price_at, with_bound
 from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.stock import answers, request_ids, to_buy
 from runner.ledger import Ledger
+from runner.models import find_model
 from runner.pricing import Price, cost
 from runner.reporting.estimate_view import Estimate, EstimateColumn
+from runner.venues import is_rehearsal, rehearsed_day
 
+SOON_DAYS = 60
+"""From so many days before its end on a model's shut-down is spoken of."""
 LOW, MIDDLE, HIGH = 0.05, 0.25, 1.0
 """Shares of the output limit that answers take when this model has not answered this task yet: an assumption."""
 
@@ -39,7 +43,7 @@ def estimate(workspace: Workspace, ledger: Ledger, run: Run, now: datetime) -> E
         settings=tuple(columns),
         total=_column("total", asked, wanted, have, shares, current),
         bound_usd=float(wanted["bound_usd"].sum()) if known and current is not None else None,
-        notes=tuple(_notes(run, current, have.height > 0)),
+        notes=tuple(_notes(run, current, have.height > 0, now)),
         caution=run.caution,
     )
 
@@ -90,14 +94,17 @@ def _output_shares(have: pl.DataFrame, folders: Folders) -> tuple[float, float, 
     return mean * 0.8, mean, min(1.0, mean * 1.25)
 
 
-def _notes(run: Run, current: Price | None, has_answers: bool) -> Sequence[str]:
+def _notes(run: Run, current: Price | None, has_answers: bool, now: datetime) -> Sequence[str]:
     notes = []
     if not run.tokens_exact:
-        notes.append(f"input tokens are {run.token_counter}")
+        notes.append(f"input tokens: {run.token_counter}")
     else:
         notes.append(f"input tokens counted by {run.token_counter}")
     if current is None:
-        notes.append(f"price unknown: {run.asked.venue} has no price list here; no bound can be given")
+        notes.append(
+            f"price unknown: none is recorded for {run.asked.model} at {run.asked.venue}; no bound can be given, and "
+            f"BUDGET cannot hold"
+        )
     else:
         notes.append(f"price: {current}")
         if current.assumed:
@@ -106,5 +113,21 @@ def _notes(run: Run, current: Price | None, has_answers: bool) -> Sequence[str]:
         notes.append(
             f"output is an assumption until answers are in: {LOW:.0%} / {MIDDLE:.0%} / {HIGH:.0%} of the limit"
         )
+    notes.extend(_farewell(run, now))
     notes.extend(f"assumed: {assumption}" for assumption in run.assumptions)
     return notes
+
+
+def _farewell(run: Run, now: datetime) -> Sequence[str]:
+    """A word about a model that is shut down soon: what is not answered by then can be bought no more."""
+    if is_rehearsal(run.asked.venue) and rehearsed_day(run.asked.venue):
+        return ()
+    model = find_model(f"{run.asked.provider}/{run.asked.model}")
+    left = None if model.retires is None else (model.retires - now.date()).days
+    if left is None or left > SOON_DAYS:
+        return ()
+    instead = f" (its successor: {model.successor})" if model.successor else ""
+    return (
+        f"{model.id} is shut down on {model.retires}, in {left} days: what is not answered by then cannot be bought"
+        f"{instead}",
+    )

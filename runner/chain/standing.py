@@ -84,6 +84,8 @@ def standing(
         what_next = "cancelled; what was answered is kept: `make submit` shows what the rest costs and asks"
     elif reason:
         what_next = reason
+    elif ours and all(job.state is State.INTENDED for job in ledger.jobs(run=run.name, states=OPEN)):
+        what_next = "not sent yet: `make collect` tries again"
     elif ours:
         what_next = "waiting for the provider: `make collect`"
     elif ledger.approval(run.name) is None:

@@ -54,7 +54,12 @@ def standing_notes(standings: Sequence[Standing], ledger: Ledger, limits: Callab
     queues = {(s.run.asked.venue, s.run.asked.model): s.run for s in standings if s.open_jobs}
     for (venue, model), run in queues.items():
         notes.append(f"queue of {model} at {venue}: {queue_of(ledger, venue, None, model, limits(run), now)}")
-    out = {job.job.job: job.job for standing in standings for job in standing.open_jobs}
+    out = {
+        job.job.job: job.job
+        for standing in standings
+        for job in standing.open_jobs
+        if not is_rehearsal(job.job.venue)  # their clock is another
+    }
     if made := [job.created_at for job in out.values() if job.created_at]:
         notes.append(f"the oldest job is {duration((now - min(made)).total_seconds())} old")
     jobs = [job for standing in standings for job in ledger.jobs(run=standing.run.name)]

@@ -196,6 +196,7 @@ def cancel(wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> None
         if wait:
             standings = here.wait([name.name], poll)
         _show_standings(here, standings, as_json)
+        problems(standings)
 
 
 @click.command()

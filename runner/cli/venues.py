@@ -64,8 +64,7 @@ def orphans(
                 elif cancel:
                     _cancel(provider, cancel)
                 elif delete:
-                    provider.discard(delete)
-                    say(f"Asked {venue} to delete {delete}.")
+                    _delete(provider, delete)
                 else:
                     found = find_orphans(here.workspace, here.ledger, provider)
                     if as_json:
@@ -82,6 +81,15 @@ def _cancel(provider: Provider, job: str) -> None:
     except Gone as trouble:
         raise RunnerError(f"{provider.venue} knows no such job: {trouble}") from None
     say(f"Asked {provider.venue} to cancel {job}; what it has answered may be billed.")
+
+
+def _delete(provider: Provider, file: str) -> None:
+    if all(kept.file_id != file for kept in provider.files()):
+        raise RunnerError(f"{provider.venue} keeps no file {file!r}; `persona-runner orphans` lists those it keeps.")
+    provider.discard(file)
+    if any(kept.file_id == file for kept in provider.files()):
+        raise RunnerError(f"{provider.venue} did not delete {file}; ask it there.", exit_code=1)
+    say(f"{file} is gone from {provider.venue}.")
 
 
 def _venues(here: Office, wanted: tuple[str, ...], emulate: bool) -> list[tuple[str, str]]:

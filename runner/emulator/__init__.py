@@ -58,6 +58,7 @@ def start(
     """
     import urllib.request
 
+    state = Path(state)
     state.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "runner.emulator", "--state", str(state), "--exit-with-stdin"]
     command += [f"--fault={fault}" for fault in faults]

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from pathlib import Path
+from typing import NoReturn
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -38,9 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         faults = dict(map(parse, options.fault))
     except ValueError as error:
-        sys.exit(str(error))
+        _refuse(str(error))
     if strange := set(options.protocol) - set(HOSTS):
-        sys.exit(f"unknown protocol {min(strange)!r}; there are: {', '.join(HOSTS)}")
+        _refuse(f"unknown protocol {min(strange)!r}; there are: {', '.join(HOSTS)}")
     service = open_service(options.state, {name: host.dialect.wire for name, host in HOSTS.items()})
     if options.at:
         service.clock.begin(datetime.combine(options.at, time.min, UTC).timestamp())
@@ -61,6 +62,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     serve(service, listener)
 
 
+def _refuse(sentence: str) -> NoReturn:
+    """End as for any wrong use."""
+    print(sentence, file=sys.stderr)
+    sys.exit(2)
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day: write 2026-10-01") from None
+
+
 def _options(given: Sequence[str]) -> argparse.Namespace:
     """What the command line says, after what the file of ``--config`` says."""
     parser = _parser()
@@ -73,16 +87,16 @@ def _options(given: Sequence[str]) -> argparse.Namespace:
     try:
         return parser.parse_args([*arguments(config), *given])
     except ValueError as error:
-        sys.exit(str(error))
+        _refuse(str(error))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="persona-runner emulator", description="A local batch service.")
     parser.add_argument("--state", type=Path, default=Path("batches/emulator"), help="folder of jobs, bill, clock")
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--port", type=int, choices=range(65_536), metavar="PORT", default=0, help="0 takes a free one")
     parser.add_argument("--port-file", type=Path, help="write the port here once the service is ready")
     parser.add_argument("--clock", choices=("auto", "real", "driven"), help="kept in the state; auto if new")
-    parser.add_argument("--at", type=date.fromisoformat, metavar="DATE", help="where the clock of a new state begins")
+    parser.add_argument("--at", type=_day, metavar="DATE", help="where the clock of a new state begins")
     parser.add_argument("--seed", type=int, help="of every draw; kept in the state")
     parser.add_argument("--tier", type=int, choices=range(1, 6), help="usage tier (queue limits); the highest if new")
     parser.add_argument("--plain", action="store_true", default=None, help="never vary the form of answers")

@@ -58,11 +58,15 @@ def mount(service: Service) -> Mount:
 
     async def faults(request: Request) -> Response:
         if request.method == "POST":
+            asked = await _body(request)
+            if not asked:
+                return _json({"error": 'send {"storm_429": 1}: names of faults and their rates'}, 400)
             try:
-                rates = dict(parse(f"{name}:{rate}") for name, rate in (await _body(request)).items())
+                rates = dict(parse(f"{name}:{rate}") for name, rate in asked.items())
             except ValueError as error:
                 return _json({"error": str(error)}, 400)
             await run_in_threadpool(service.faults.put, rates)
+            return _json(service.faults.rates())
         rates = service.faults.rates()
         return _json({name: {"rate": rates.get(name, 0.0), **described(fault)} for name, fault in FAULTS.items()})
 

@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 
 
 def venue_of(provider: str, env: Mapping[str, str]) -> str:
-    """Who will really answer under this environment; asks nobody and needs no key."""
-    return cast(str, _module(provider).venue_of(env, provider))
+    """Who will really answer under this environment; asks nobody and needs no key.
+
+    One gateway may stand for several providers: behind a custom base URL the venue names the provider too.
+    """
+    venue = cast(str, _module(provider).venue_of(env, provider))
+    return venue if venue == provider or provider == "openai" else f"{provider}@{venue}"
 
 
 def connect(
@@ -36,6 +40,8 @@ def connect(
     line for the emulator, which needs no key. Raises RunnerError when the key is missing or the environment
     makes no sense.
     """
+    if base_url is None and venue is None:
+        venue = venue_of(provider, env)
     return cast("Provider", _module(provider).connect(env, base_url, venue, provider))
 
 

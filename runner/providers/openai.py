@@ -27,6 +27,7 @@ from runner.providers.thinking import without_thinking
 from runner.request import Body, RequestId, Response
 
 NAMES = ("openai",)
+TIER = "OPENAI_TIER"
 
 BATCH_PURPOSES = frozenset({"batch", "batch_output", "batch-api", "batch-generated"})
 """Of inputs and results: OpenAI's words and Together's."""
@@ -48,7 +49,7 @@ def connect(
     url = f"{base_url}/v1" if base_url else OPENAI.url(env)
     host = OPENAI if base_url else host_at(url)
     key = "rehearsal" if base_url else read_key(env, host.key_variable(env))
-    tier = read_tier(env, "OPENAI_TIER", "12345", "1" if host is OPENAI else None)
+    tier = read_tier(env, TIER, "12345", "1" if host is OPENAI else None)
     project = "|".join(env.get(name, "") for name in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID"))
     return OpenAIProvider(url, key, venue or host.venue(url), int(tier) if tier else None, project=project, host=host)
 

@@ -219,9 +219,10 @@ class VLLMProvider:
         so_far = f"{done:,} of {job.total:,} requests"
         if job.is_elsewhere:
             command = shlex.join(("vllm", "run-batch", "-i", "input.jsonl", "-o", "output.jsonl", "--model", job.model))
+            here = " There is an engine here now: cancel the run and submit it again to use it." if self._engine else ""
             return JobState.RUNNING, (
                 f"it waits for {job.output}, which holds {so_far}. Copy {job.folder} to where the GPUs are, run there "
-                f"in it `{command}` with the arguments that they need, and bring output.jsonl back."
+                f"in it `{command}` with the arguments that they need, and bring output.jsonl back.{here}"
             )
         if job.host != self.host:
             return JobState.RUNNING, (

@@ -34,7 +34,9 @@ def test_a_host_is_its_own_venue_at_home_and_another_elsewhere(name):
     env = {KEYS[name]: KEY, "OPENAI_BASE_URL": "http://gpu.example/v1", "OPENAI_API_KEY": "sk-other"}
     assert venue_of(name, env) == connect(name, env).venue == name
     moved = env | {KEYS[name].replace("_API_KEY", "_BASE_URL"): "http://me:hush@gpu.example:9/v1"}
-    assert venue_of(name, moved) == connect(name, moved).venue == "gpu.example:9"
+    assert venue_of(name, moved) == connect(name, moved).venue == f"{name}@gpu.example:9", (
+        "one gateway may stand for several"
+    )
     assert connect(name, env).account != connect(name, env | {KEYS[name]: KEY + "x"}).account
     assert "hush" not in repr(connect(name, moved)) + connect(name, moved).account
 
@@ -53,7 +55,7 @@ def test_a_service_with_two_names_is_one_venue(name, url):
 
 def test_the_mainland_of_qwen_is_another_venue():
     mainland = "https://dashscope.aliyuncs.com/compatible-mode/v1"
-    assert venue_of("qwen", {"DASHSCOPE_BASE_URL": mainland}) == "dashscope.aliyuncs.com"
+    assert venue_of("qwen", {"DASHSCOPE_BASE_URL": mainland}) == "qwen@dashscope.aliyuncs.com"
 
 
 @pytest.mark.parametrize("name", KEYS)

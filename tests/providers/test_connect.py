@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from runner.errors import RunnerError
-from runner.providers import connect, venue_of
+from runner.providers import connect, names, tier_variable, venue_of
 
 KEY = "sk-proj-hush0123456789"
 
@@ -102,3 +102,7 @@ def test_asking_for_the_venue_imports_no_sdk():
     code = "import sys; from runner.providers import venue_of; venue_of('openai', {}); print('openai' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
+
+
+def test_every_tier_variable_is_known_to_the_option():
+    assert {tier_variable(name) for name in names()} == {"OPENAI_TIER", "ANTHROPIC_TIER", "GEMINI_TIER", None}
