@@ -41,7 +41,8 @@ def connect(
     makes no sense.
     """
     if base_url is None and venue is None:
-        venue = venue_of(provider, env)
+        here = venue_of(provider, env)
+        venue = None if here == provider else here
     return cast("Provider", _module(provider).connect(env, base_url, venue, provider))
 
 

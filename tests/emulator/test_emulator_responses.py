@@ -64,7 +64,7 @@ def test_one_that_was_cut_while_thinking_holds_no_message(desk):
 
 
 def test_what_the_filter_stopped_is_incomplete(open_desk):
-    desk = open_desk(faults=["filtered"])
+    desk = open_desk(faults=["filtered:1"])
     body = only(desk, run(desk, [line()]))
     assert (body["status"], body["incomplete_details"]) == ("incomplete", {"reason": "content_filter"})
 
