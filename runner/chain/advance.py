@@ -206,7 +206,7 @@ class _Visit:
                 bought = submit.buy(self.workspace, self.ledger, self.provider, run, 1, self.now, self.say)
             except RunnerError as refusal:
                 problem = refusal.sentence
-        if problem is None and not bought.sent:
+        if problem is None and self.problems and not bought.sent:
             problem = self._trouble_elsewhere(run)
         responses = stock.write_responses(self.workspace, self.ledger, run)
         return standing(
