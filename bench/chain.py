@@ -114,7 +114,7 @@ def main(requests: int = 20_000, posts: int = 1_000) -> None:
         bodies = [Body((Message("user", " ".join(WORDS * 35) + str(i)),), 16) for i in range(requests)]
         say(f"write {requests:,} request lines of 3 kB", *encode(folder, bodies), "orjson writing them")
         say(f"read {requests:,} result lines", *read(folder, requests), "orjson reading them")
-        say("1,000 text pairs: ROUGE-1, ROUGE-L, BLEU", *rouge(1_000), "rouge_score without BLEU")
+        say("1,000 text pairs: ROUGE-1, ROUGE-L, BLEU, METEOR", *rouge(1_000), "rouge_score without BLEU")
         items = Items([3_000] * requests, [700] * requests, [str(i // 4) for i in range(requests)])
         limits = PROVIDER.limits("gpt-4.1")
         say(f"pack {requests:,} requests", timed(lambda: pack(items, limits, queue_tokens=None)), None, "no peer")

@@ -1,4 +1,4 @@
-"""The ledger: jobs, approvals and learned limits in SQLite, the only mutable state.
+"""The ledger: jobs, approvals, learned limits and looks in SQLite, the only mutable state.
 
 Every change is one transaction that is on the disk when the call returns (synchronous=FULL), so that after a
 crash the row says how far a submission can have come, and never less.
@@ -117,6 +117,10 @@ create table if not exists learned (
     venue text not null, model text not null, kind text not null, value integer not null, at text not null
 );
 create table if not exists refuted (job text not null, provider_job text not null);
+create table if not exists looks (
+    series text not null, answers text not null, run text not null, planned integer, at text not null,
+    primary key (series, answers)
+);
 """
 
 
@@ -253,6 +257,22 @@ class Ledger:
         if row is None or (at := datetime.fromisoformat(row["at"])) < since:
             return None
         return int(row["value"]), at
+
+    def look(self, series: str, answers: str, run: str, planned: int | None, at: datetime) -> tuple[int, int | None]:
+        """Keep that these answers of a growing sample were scored; returns which look at it this is, from 1.
+
+        The same answers again are the same look. With it comes the number of looks that were planned: None where
+        none were, or where the looks so far were planned differently.
+        """
+        with self._transaction():
+            self._db.execute(
+                "insert or ignore into looks values (?, ?, ?, ?, ?)", [series, answers, run, planned, _to_sql(at)]
+            )
+        rows = self._db.execute("select answers, planned from looks where series = ? order by rowid", [series])
+        looks = [(row["answers"], row["planned"]) for row in rows]
+        number = [name for name, _ in looks].index(answers) + 1
+        plans = {plan for _, plan in looks[:number]}
+        return number, plans.pop() if len(plans) == 1 else None
 
     def refute(self, job: Job, provider_job: str) -> None:
         """Keep that a job of the provider, which might have been this one, answered other requests."""

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
-from typing import Any, NewType
+from typing import Any, Literal, NewType
 
 import orjson
 import polars as pl
@@ -62,6 +62,34 @@ class Request:
     draw: int = 0
 
 
+Ttl = Literal["5m", "30m", "1h"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A cache breakpoint: behind the first ``end`` characters of all messages' contents, one after another.
+
+    An end that falls between two messages stands behind the former. What is written there is kept for ``ttl``.
+    """
+
+    end: int
+    ttl: Ttl
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What a request's line says of the provider's prompt cache beside its body. It changes what is paid, not what
+    is asked, so it is no part of the request's identity.
+
+    ``marks`` are ascending, four at most. ``key`` names those that begin alike (OpenAI's prompt_cache_key).
+    ``only_marked`` tells a provider that writes whole prompts by itself to write at the marks only.
+    """
+
+    marks: tuple[Mark, ...] = ()
+    key: str | None = None
+    only_marked: bool = False
+
+
 def request_id(venue: str, model: str, draw: int, body_json: str) -> RequestId:
     """128 bits of sha256 over venue, canonical model id, draw and body, in base32.
 
@@ -101,8 +129,9 @@ class Response:
     """One choice of one answered request, as a provider's line says it (tokens are counts).
 
     ``input_tokens`` are all of the prompt, those read from the provider's cache (``cached_tokens``) and those
-    written to it (``cache_write_tokens``, None where it does not tell) included; ``output_tokens`` include the
-    thinking (``reasoning_tokens``).
+    written to it (``cache_write_tokens``, None where it does not tell) included; of the written ones
+    ``cache_write_long_tokens`` are kept for an hour (None where there is no such choice). ``output_tokens`` include
+    the thinking (``reasoning_tokens``).
     """
 
     request_id: str
@@ -115,6 +144,7 @@ class Response:
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     cache_write_tokens: int | None = None
+    cache_write_long_tokens: int | None = None
     error_code: str | None = None
     error_message: str | None = None
     model_version: str | None = None
@@ -131,6 +161,7 @@ RESPONSE_SCHEMA: dict[str, pl.DataType] = {
     "output_tokens": pl.Int64(),
     "reasoning_tokens": pl.Int64(),
     "cache_write_tokens": pl.Int64(),
+    "cache_write_long_tokens": pl.Int64(),
     "cost_usd": pl.Float64(),
     "error_code": pl.String(),
     "error_message": pl.String(),

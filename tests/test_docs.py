@@ -56,6 +56,7 @@ def test_every_file_that_the_docs_name_in_code_exists() -> None:
 
 def test_every_file_of_the_readme_is_there_after_a_run(place: Place, corpus: Path) -> None:
     place.call("run", "--model", "gpt-5.4-mini", "--task", "3.1", "--data", str(corpus), "--limit", "4", "--emulate")
+    place.call("report")
     cells = re.findall(r"^\| (`(?:batches|results)/.*?) \|", README, re.M)
     named = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
     assert len(named) > 8

@@ -7,14 +7,14 @@ judge; n are a dialogue. Nothing here names a provider, a price or a benchmark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import polars as pl
 
-from runner.metrics.score import Score
+from runner.metrics.score import Effect, Score
 from runner.request import Request
 
 Variant = str | int | float | bool
@@ -96,17 +96,55 @@ class Stage(Protocol):
         """The answer in canonical form, or None when the text holds none."""
         ...
 
+    @property
+    def answer_tokens(self) -> tuple[int, int, int]:
+        """What an answer takes on average without thinking: at least, expected, at most. Says an estimate only."""
+        ...
+
+
+Prompts = Callable[[Collection[str]], Mapping[str, str]]
+"""The last message of each of these requests (by request_id), as it was sent. Dear: ask for few."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """One way of looking at answers, an instance at a time: any partition of the instances can go to any process.
+
+    ``judge(frame, prompts)`` maps final answers to *items*. ``frame`` has the instance columns and setting, sample
+    (0…), request_id, status, text, answer, for whole instances: all settings and samples that are final. Items have
+    instance_id, setting, sample, floor (null: the model's own) and numbers; a later judge of the same task gives
+    more columns for the same keys. ``pooled`` is False for what uses all cores by itself.
+    """
+
+    name: str
+    judge: Callable[[pl.DataFrame, Prompts], pl.DataFrame]
+    pooled: bool = True
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the effects are tested: intervals of ``level`` (95 % but for looks at a growing sample).
+
+    Tests are made where ``tested``; ``family`` holds the names that were declared at build.
+    """
+
+    level: float = 0.95
+    tested: bool = True
+    family: tuple[str, ...] = ()
+
 
 @dataclass(frozen=True)
 class Scored:
-    """``items`` is one row per instance x setting x sample with what was computed for it; ``rows`` the table.
+    """The table: ``rows`` of the model, ``floors`` of trivial predictors, ``effects`` between settings and floors.
 
-    ``signatures`` maps each metric's name to what produced it (library and version, tokenizer, smoothing, …).
+    A metric that could not be computed has rows without a value whose note says how to get it. ``signatures`` maps
+    each metric's name to what produced it (library and version, tokenizer, smoothing, …).
     """
 
-    items: pl.DataFrame
-    rows: tuple[Score, ...]
-    signatures: Mapping[str, str]
+    rows: tuple[Score, ...] = ()
+    floors: tuple[Score, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    signatures: Mapping[str, str] = field(default_factory=dict)
 
 
 class Task(Protocol):
@@ -170,16 +208,33 @@ class Task(Protocol):
         """Select and sample. Pure: the same corpus and options give the same frame."""
         ...
 
-    def score(self, frame: pl.DataFrame) -> Scored:
-        """Judge answers. ``frame`` has the instance columns and: setting, sample (0…), status, text, answer.
-
-        Rows whose ``status`` is null are pending: excluded. All others are final; failed ones are counted.
-        """
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Those that can work here, the first one always; their items are joined."""
         ...
 
-    def floors(self, frame: pl.DataFrame) -> tuple[Score, ...]:
-        """Trivial predictors' values on the same instances, settings and weights (``Score.floor`` names them)."""
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of this protocol's numbers has to know, sentence by sentence."""
         ...
+
+    def score(self, items: pl.DataFrame, design: Design) -> Scored:
+        """The table from the joined items of all final answers; failed ones are counted, pending ones are not there."""
+        ...
+
+    def versus(self, first: pl.DataFrame, second: pl.DataFrame, name: str, design: Design) -> tuple[Effect, ...]:
+        """The items of one model less those of another on the instances that both have (``name``: ``<a> - <b>``)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Published:
+    """A table that others printed: ``rows`` are (model, task, setting, metric, value), with source and warnings."""
+
+    source: str
+    protocol: str
+    rows: tuple[tuple[str, str, str, str, float], ...]
+    footnotes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -188,7 +243,7 @@ class Benchmark:
 
     ``load(source, folder)`` converts ``source`` into ``folder`` once (the folder appears only when whole) and
     opens it. The optional doors serve ``data``: ``fetch(folder)`` the published file, ``sample`` a synthetic
-    one, ``check(corpus)`` lines that say what was found.
+    one, ``check(corpus)`` lines that say what was found, ``published()`` the numbers that its paper prints.
     """
 
     name: str
@@ -198,3 +253,4 @@ class Benchmark:
     fetch: Callable[..., Path] | None = None
     sample: Callable[..., Path] | None = None
     terms: str | None = None
+    published: Callable[[], Published] | None = None

@@ -64,6 +64,7 @@ class Wanted:
     variants: Mapping[str, Variant] = field(default_factory=dict)
     effort: str | None = None
     temperature: bool = True
+    looks: int | None = None
     emulate: bool = False
     as_of: date | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -96,6 +97,7 @@ def build(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Run:
         variants=dict(wanted.variants),
         effort=wanted.effort,
         temperature=wanted.temperature,
+        looks=wanted.looks,
     )
     folders = Folders(workspace, asked.name)
     if folders.run_json.exists():

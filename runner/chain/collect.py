@@ -79,19 +79,13 @@ def _take_home(
 ) -> Job:
     """Result files to the part, and the part into the ledger."""
     folders = Folders(workspace, job.run)
-    expected = frozenset(batch_ids(workspace, job))
-    reading = read_results(provider, files, expected)
-    if any(map(_is_cut, files)):  # what did not come was billed like the rest: a loss, not an absence
-        reading = replace(reading, unreadable_ids=expected - {request_id for request_id, _ in reading.rows})
+    reading, part = read_part(workspace, ledger, provider, job, files, status)
     if not reading.rows and reading.unknown and not provider.names_jobs:
         for path in files:
             path.unlink()
         raise NotOurs
     _report(reading, folders, job, say)
-    tries = attempts(workspace, ledger, job.venue, job.model, expected)
-    price = price_at(read_run(workspace, job.run), job.intended_at)
-    part = _part(reading, expected, tries, job, status, price)
-    part = _with_losses(workspace, part, job, reading.unreadable_ids)
+    run = read_run(workspace, job.run)
     path = folders.part(job.job)
     write_frame(path, part)
     reached(Point.PART_WRITTEN)
@@ -99,12 +93,26 @@ def _take_home(
         job,
         State.COLLECTED,
         part=str(path.relative_to(workspace.root)),
-        billed_usd=None if price is None else float(part["cost_usd"].sum()),
+        billed_usd=None if price_at(run, job.intended_at) is None else float(part["cost_usd"].sum()),
         answered=part.filter(pl.col("status").is_in(FINAL_WORDS))["request_id"].n_unique(),
         error=status.error,
     )
     reached(Point.COLLECTED)
     return job
+
+
+def read_part(
+    workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, files: list[Path], status: JobStatus
+) -> tuple[Reading, pl.DataFrame]:
+    """What result files say, and the part made from it; writes nothing."""
+    expected = frozenset(batch_ids(workspace, job))
+    reading = read_results(provider, files, expected)
+    if any(map(_is_cut, files)):  # what did not come was billed like the rest: a loss, not an absence
+        reading = replace(reading, unreadable_ids=expected - {request_id for request_id, _ in reading.rows})
+    tries = attempts(workspace, ledger, job.venue, job.model, expected)
+    price = price_at(read_run(workspace, job.run), job.intended_at)
+    part = _part(reading, expected, tries, job, status, price)
+    return reading, _with_losses(workspace, part, job, reading.unreadable_ids)
 
 
 def _with_losses(workspace: Workspace, part: pl.DataFrame, job: Job, lost: frozenset[str]) -> pl.DataFrame:

@@ -69,6 +69,7 @@ class Asked:
     """What makes a run this run. Equal values are the same run; anything else is another one.
 
     ``effort`` is asked of a thinking model; without ``temperature`` no sampling parameter is sent at all.
+    ``looks`` is how often the growing sample will be scored, declared beforehand.
     """
 
     benchmark: str
@@ -87,11 +88,12 @@ class Asked:
     judge: str | None = None
     effort: str | None = None
     temperature: bool = True
+    looks: int | None = None
 
     @property
     def name(self) -> str:
         """``<task>__<model>__<protocol>__[emulator__]<hash>``."""
-        later = {"effort": None, "temperature": True}  # came after the first runs, whose names stay
+        later = {"effort": None, "temperature": True, "looks": None}  # came after the first runs, whose names stay
         said = {key: value for key, value in asdict(self).items() if key not in later or value != later[key]}
         content = orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
         parts = [self.task, re.sub(r"[^A-Za-z0-9._-]+", "-", self.model), self.protocol]
@@ -103,6 +105,12 @@ class Asked:
     def scope(self) -> str:
         """What a BUDGET caps in this workspace: the money of (venue, task, model, protocol, corpus)."""
         return "|".join((self.venue, self.task, self.model, self.protocol, self.corpus))
+
+    @property
+    def series(self) -> str:
+        """All runs that differ in nothing but size: scoring one after the other is looking again."""
+        alike = {key: value for key, value in asdict(self).items() if key not in ("limit", "looks")}
+        return hashlib.sha256(orjson.dumps(alike, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
     @property
     def options(self) -> Options:

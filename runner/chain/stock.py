@@ -36,7 +36,7 @@ def attempts(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: 
     if not files:
         return {}
     used = (
-        pl.scan_parquet(files)
+        pl.scan_parquet(files, extra_columns="ignore")  # parts of earlier versions lack later columns
         .select("request_id", "attempt")
         .join(wanted, on="request_id", how="semi")
         .group_by("request_id")
@@ -85,9 +85,12 @@ def answers(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: p
 
 
 def write_responses(workspace: Workspace, ledger: Ledger, run: Run) -> pl.DataFrame:
-    """Write ``responses.parquet``: all final answers that this run uses, wherever they were bought."""
+    """Write ``responses.parquet``: all final answers that this run uses, wherever they were bought, in sample order."""
     folders = Folders(workspace, run.name)
-    frame = answers(workspace, ledger, run.asked.venue, run.asked.model, request_ids(folders))
+    ids = request_ids(folders)
+    found = answers(workspace, ledger, run.asked.venue, run.asked.model, ids)
+    order = ids.unique(maintain_order=True).to_frame()
+    frame = order.join(found, on="request_id", how="inner", maintain_order="left_right")
     if not folders.responses.exists() or not pl.read_parquet(folders.responses).equals(frame):
         write_frame(folders.responses, frame)
         reached(Point.RESPONSES_WRITTEN)

@@ -10,9 +10,10 @@ from datetime import datetime
 
 import polars as pl
 
+from runner.caching import PREFIX_ORDER, plan, rules_of
 from runner.chain.files import write_frame, written
 from runner.chain.journal import Point, reached
-from runner.chain.prices import bound_price_at, with_bound
+from runner.chain.prices import bound_price_at, price_at, with_bound
 from runner.chain.queues import queue_of, whole_instances
 from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.sending import is_looking, send
@@ -87,7 +88,7 @@ def buy(
     sent = 0
     for block in blocks:
         chosen = candidates[list(block)]
-        job = _write_and_intend(workspace, ledger, provider, run, stage, chosen, now)
+        job = _write_and_intend(workspace, ledger, provider, run, stage, chosen, now, say)
         job = send(workspace, ledger, provider, job, now, say)
         if job.state is not State.CREATED:
             return Bought(sent, wanted.height - sent, _why_not(job), passes=True)
@@ -143,11 +144,17 @@ def _bodies(workspace: Workspace, run: Run, stage: int, chosen: pl.DataFrame) ->
 def _encoded_sizes(
     workspace: Workspace, provider: Provider, run: Run, stage: int, candidates: pl.DataFrame
 ) -> list[int]:
-    """Bytes of each request's line as it will be sent, without its newline; a slice of texts at a time."""
+    """At most how many bytes each request's line will have, without its newline; a slice of texts at a time.
+
+    What a line says of caching depends on its batch: the most that it can say is counted.
+    """
+    rules = rules_of(run.asked.provider, run.asked.model)
+    hint_bytes = rules.most_hint_bytes if rules else 0
     sizes: dict[str, int] = {}
     for part in candidates.iter_slices(5_000):
         for request_id, body in _bodies(workspace, run, stage, part).iter_rows():
-            sizes[request_id] = len(provider.encode(request_id, run.asked.model, Body.from_json(body)))
+            line = provider.encode(request_id, run.asked.model, Body.from_json(body))
+            sizes[request_id] = len(line) + hint_bytes
     return [sizes[request_id] for request_id in candidates["request_id"]]
 
 
@@ -159,20 +166,31 @@ def _write_and_intend(
     stage: int,
     chosen: pl.DataFrame,
     now: datetime,
+    say: Say,
 ) -> Job:
-    """Write the batch as it will be sent, in prefix order, and the one row that says so."""
+    """Write the batch as it will be sent, in prefix order, with what it tells of caching, and the one row of it."""
     folders = Folders(workspace, run.name)
     number = ledger.next_batch(run.name, stage)
     path = folders.batch(stage, number)
     digest = hashlib.sha256()
     # Prompts that begin alike stand together: providers cache what neighbours share.
-    in_prefix_order = _bodies(workspace, run, stage, chosen).sort("body")
+    in_prefix_order = (
+        _bodies(workspace, run, stage, chosen)
+        .join(chosen.select("request_id", "tokens"), on="request_id")
+        .sort("request_id")
+        .sort(PREFIX_ORDER, maintain_order=True)
+    )
+    bodies, tokens = in_prefix_order["body"].to_list(), in_prefix_order["tokens"].to_list()
+    in_prefix_order = in_prefix_order.select("request_id")
+    caching = plan(bodies, tokens, price_at(run, now), rules_of(run.asked.provider, run.asked.model))
+    if caching.saved_usd > 0 or caching.avoided_usd > 0:
+        say(f"Batch {number}: {caching.sentence}.")
     with written(path) as temporary, temporary.open("wb") as file:
-        for request_id, body in in_prefix_order.iter_rows():
-            line = provider.encode(RequestId(request_id), run.asked.model, Body.from_json(body)) + b"\n"
+        for request_id, body, hint in zip(in_prefix_order["request_id"], bodies, caching.hints, strict=True):
+            line = provider.encode(RequestId(request_id), run.asked.model, Body.from_json(body), hint) + b"\n"
             digest.update(line)
             file.write(line)
-    write_frame(folders.batch_ids(stage, number), in_prefix_order.select("request_id"))
+    write_frame(folders.batch_ids(stage, number), in_prefix_order)
     reached(Point.PACKED)
     priced = chosen["bound_usd"].null_count() == 0
     job = Job(

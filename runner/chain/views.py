@@ -10,6 +10,7 @@ from runner.chain.orphans import Orphan
 from runner.chain.queues import queue_of
 from runner.chain.runs import Run
 from runner.chain.standing import OpenJob, Standing
+from runner.chain.verify import Check
 from runner.ledger import Ledger
 from runner.providers.base import Limits
 from runner.reporting.jobs import JobView
@@ -163,6 +164,20 @@ def orphan_table(venue: str, orphans: Sequence[Orphan]) -> Table:
         else ("nothing: every job and file of the account is known here",),
         marks=(REHEARSAL,) if is_rehearsal(venue) else (),
         text_columns=(0, 1, 2, 5),
+    )
+
+
+def checks_table(run: Run, checks: Sequence[Check], versions: Sequence[str]) -> Table:
+    """What was made again, and whether it is what the run says."""
+    wrong = sum(check.differs is not None for check in checks)
+    verdict = f"NOT THE SAME: {wrong} of {len(checks)} checks" if wrong else "the same numbers, made again"
+    return Table(
+        title=f"{run.name}: {verdict}",
+        columns=("made again", "compared", "result"),
+        rows=tuple((check.what, count(check.compared), check.differs or "the same") for check in checks),
+        notes=(*versions, "nothing was asked of a provider, and nothing was changed"),
+        marks=(REHEARSAL,) if is_rehearsal(run.asked.venue) else (),
+        text_columns=(0, 2),
     )
 
 

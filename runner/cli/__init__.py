@@ -11,7 +11,10 @@ from pathlib import Path
 
 import click
 
-from runner.cli.commands import build, cancel, clean, collect, estimate, report, run, score, status, submit
+from runner.cli.commands import build, cancel, clean, collect, estimate, run, status, submit
+from runner.cli.compare import compare
+from runner.cli.prices import prices
+from runner.cli.results import report, score, verify
 from runner.cli.tools import data, demo, emulator
 from runner.cli.venues import models, orphans
 from runner.errors import RunnerError
@@ -37,10 +40,13 @@ for command in (
     run,
     score,
     report,
+    compare,
+    verify,
     status,
     cancel,
     orphans,
     models,
+    prices,
     clean,
     data,
     demo,

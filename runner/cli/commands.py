@@ -13,8 +13,8 @@ import click
 from runner.chain.views import funnel_table, standing_table
 from runner.cli import options
 from runner.cli.office import Office, office, print_json, problems, say, show
+from runner.cli.results import judge, show_scores, write_reports
 from runner.errors import RunnerError
-from runner.reporting.summary import Summary
 
 WAITING = 3
 """Exit code of `status --exit-code` while something is still to come."""
@@ -139,27 +139,8 @@ def run(
             for standing in standings:
                 if not standing.is_complete:
                     say(f"Not complete ({standing.final:,} of {standing.total:,} answered): {standing.next}")
-        _show_scores(_judge(here, one.name), as_json)
-        _report(here, one.name)
-
-
-@click.command()
-@options.which
-@options.as_json
-def score(as_json: bool, **chosen: Any) -> None:
-    """The result table of a run (the latest by default); free and repeatable."""
-    with office() as here:
-        _show_scores(_judge(here, here.pick(chosen).name), as_json)
-
-
-@click.command()
-@options.which
-def report(**chosen: Any) -> None:
-    """Write report.md and report.html of a run (the latest by default)."""
-    with office() as here:
-        name = here.pick(chosen).name
-        _judge(here, name)
-        _report(here, name)
+        show_scores(here, judge(here, one.name), as_json)
+        write_reports(here, one.name, files=False)
 
 
 @click.command()
@@ -238,27 +219,3 @@ def _show_standings(here: Office, standings: list[Any], as_json: bool, notes: Se
     show(standing_table(standings, here.ledger, notes))
     if jobs:
         show(status_table(jobs))
-
-
-def _judge(here: Office, name: str) -> Summary:
-    from runner.chain.runs import read_run
-    from runner.chain.score import score as judge
-
-    return judge(here.workspace, here.ledger, read_run(here.workspace, name))
-
-
-def _show_scores(summary: Summary, as_json: bool) -> None:
-    from runner.reporting.tables import result_table
-
-    if as_json:
-        click.echo(summary.to_json())
-        return
-    show(result_table(summary, brief=True))
-
-
-def _report(here: Office, name: str) -> None:
-    from runner.chain.report import write_report
-    from runner.chain.runs import read_run
-
-    for path in write_report(here.workspace, read_run(here.workspace, name)):
-        say(f"Wrote {path.relative_to(here.workspace.root)}")

@@ -150,6 +150,7 @@ class Office:
             variants=variants,
             effort=options["effort"],
             temperature=not options["no_temperature"],
+            looks=options["looks"],
             emulate=options["emulate"],
             as_of=options["as_of"],
             env=self.env,

@@ -68,6 +68,7 @@ asked = together(
     click.option("--effort", help="How much a thinking model is to think: low, medium, high, … (its default)."),
     click.option("--no-temperature", is_flag=True, help="Send no sampling parameters."),
     click.option("--samples", type=click.IntRange(1), help="Answers per request."),
+    click.option("--looks", type=click.IntRange(1), help="How often this growing sample will be scored."),
     click.option("--min-history", type=click.IntRange(1), help="strict: own history items an instance needs (3)."),
     click.option("--history-lag", type=click.IntRange(0), help="strict: days a history item must be older (7)."),
     click.option("--label-balance", type=click.Choice(["on", "off"]), help="strict: 30 % negatives in 3.1, 3.2 (on)."),

@@ -10,6 +10,7 @@ import click
 
 from runner.cli import options
 from runner.cli.office import office, print_json, problems, say, show
+from runner.cli.results import judge, show_scores
 
 
 @click.group()
@@ -71,8 +72,6 @@ def emulator(arguments: tuple[str, ...]) -> None:
 def demo() -> None:
     """The whole chain for 3.1, 3.2 and 3.3 on a synthetic corpus and the emulator: no key, no money."""
     from runner.chain.report import write_report
-    from runner.chain.score import score as judge
-    from runner.reporting.tables import result_table
     from runner.venues import is_rehearsal
 
     with office() as here:
@@ -88,16 +87,16 @@ def demo() -> None:
             standings = here.wait([run.name], None)
             problems(standings)
             bought += len(here.ledger.jobs(run=run.name)) - before
-            summary = judge(here.workspace, here.ledger, run)
-            show(result_table(summary, brief=True))
-            written += [str(path.relative_to(here.workspace.root)) for path in write_report(here.workspace, run)]
+            show_scores(here, judge(here, run.name), as_json=False)
+            _, page, _ = write_report(here.workspace, run, files=False)
+            written.append(str(page.relative_to(here.workspace.root)))
         if bought:
             say(
                 f"The emulator answered {bought} batches; nothing left this machine. A second `make demo` buys nothing."
             )
         else:
             say("Nothing was bought: every answer was already there.")
-        say("Read: " + ", ".join(path for path in written if path.endswith(".html")))
+        say("Read: " + ", ".join(written))
 
 
 _DEMO: dict[str, Any] = {
@@ -111,6 +110,7 @@ _DEMO: dict[str, Any] = {
     "samples": None,
     "effort": None,
     "no_temperature": False,
+    "looks": None,
     "emulate": True,
     "as_of": None,
     "min_history": None,

@@ -27,21 +27,29 @@ class PrefixCache:
     def use(self, ask: Ask, model: Model, tokens: int) -> tuple[int, int, int]:
         """Tokens read, tokens written, and how many of those were written for an hour.
 
-        A prompt shorter than the rule's least is neither; whether a known beginning is found is a draw. An
-        automatic write is counted only where it has a price.
+        A prompt shorter than the rule's least is neither; whether a known beginning is found is a draw. What is
+        written unasked and without marks costs nothing and is not counted.
         """
         least = model.cache_from or self._rules.from_tokens
         if tokens < least:
             return 0, 0, 0
-        is_hit = draws.unit(self._seed, "cache", self._job, ask.custom_id) < self._rules.hit_rate
+        luck = draws.unit(self._seed, "cache", self._job, ask.custom_id)
         if ask.marks is not None:
-            return self._at_marks(ask, ask.marks, tokens, least, is_hit)
+            return self._at_marks(ask, ask.marks, tokens, least, model, luck)
         if not self._rules.automatic:
             return 0, 0, 0
         step = self._rules.step_tokens
         shared = self._shared(_bytes(ask, len(ask.messages)), tokens) // step * step
-        cached = shared if is_hit and shared >= least else 0
-        return cached, 0 if model.cache_write is None else (tokens - cached) // step * step, 0
+        is_hit = luck < self._hit_rate(model, is_long=True)
+        return shared if is_hit and shared >= least else 0, 0, 0
+
+    def _hit_rate(self, model: Model, *, is_long: bool) -> float:
+        """The share of reads that find what is known."""
+        if self._rules.hit_rate is not None:
+            return self._rules.hit_rate
+        low, high = self._rules.hit_rates
+        rate = low + (high - low) * draws.unit(self._seed, "hits", model.name)
+        return rate if is_long else low + (rate - low) * draws.unit(self._seed, "short hits", model.name)
 
     def _shared(self, prompt: bytes, tokens: int) -> int:
         """Tokens of the longest known beginning; all beginnings of this prompt are known from now on."""
@@ -56,19 +64,19 @@ class PrefixCache:
         return tokens * shared // len(prompt)
 
     def _at_marks(
-        self, ask: Ask, marks: tuple[Mark, ...], tokens: int, least: int, is_hit: bool
+        self, ask: Ask, marks: tuple[Mark, ...], tokens: int, least: int, model: Model, luck: float
     ) -> tuple[int, int, int]:
         """Read up to the last mark that is known, then write up to each further one, at its own duration."""
         size = max(len(_bytes(ask, len(ask.messages))), 1)
         cached = 0
         ends: list[tuple[int, bool]] = []
-        for mark in sorted(marks, key=lambda mark: mark.parts):
-            head = _bytes(ask, mark.parts)
+        for mark in sorted(marks, key=lambda mark: (mark.parts, mark.chars)):
+            head = _bytes(ask, mark.parts, mark.chars)
             end = tokens * len(head) // size
             if end < least:
                 continue
             digest = int.from_bytes(blake2b(head, digest_size=8).digest(), "big")
-            if digest in self._known and is_hit:
+            if digest in self._known and luck < self._hit_rate(model, is_long=mark.is_long):
                 cached, ends = end, []
             else:
                 ends.append((end, mark.is_long))
@@ -81,5 +89,7 @@ class PrefixCache:
         return cached, written, written_long
 
 
-def _bytes(ask: Ask, parts: int) -> bytes:
-    return "\x00".join(f"{role}\x00{text}" for role, text in ask.messages[:parts]).encode("utf-8", "replace")
+def _bytes(ask: Ask, parts: int, chars: int = 0) -> bytes:
+    whole = [f"{role}\x00{text}" for role, text in ask.messages[:parts]]
+    begun = [f"{role}\x00{text[:chars]}" for role, text in ask.messages[parts : parts + 1] if chars]
+    return "\x00".join(whole + begun).encode("utf-8", "replace")

@@ -8,15 +8,18 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class CacheRules:
-    """When a prompt's beginning is read from the cache. ``hit_rate`` is our own: providers say "best effort".
+    """When a prompt's beginning is read from the cache.
 
-    ``automatic`` = any long prompt; else only where the request asks for it. Counts are tokens.
+    ``automatic`` = any long prompt; else only where the request asks for it. Counts are tokens. Providers promise no
+    hits ("best effort"): without a ``hit_rate`` it is drawn from ``hit_rates`` per seed and model, and for what is
+    kept only minutes again, from their lower end to that: a client cannot know it either.
     """
 
     automatic: bool = True
     from_tokens: int = 1024
     step_tokens: int = 128
-    hit_rate: float = 0.7
+    hit_rate: float | None = None
+    hit_rates: tuple[float, float] = (0.3, 0.98)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -70,19 +70,22 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Tariff:
-    """One provider's catalogue and rules."""
+    """One provider's catalogue and rules. ``later`` has a model as it is from a day (UTC) on, in the order of days."""
 
     models: dict[str, Model]
     rules: Rules
+    later: dict[str, tuple[tuple[date, Model], ...]] = field(default_factory=dict)
 
     def model(self, name: object, now: float) -> Model | None:
-        """The model of this name (or dated snapshot of it), unless it is unknown or retired by ``now``."""
+        """The model of this name (or dated snapshot of it) as it is ``now``; None if unknown, or retired by then."""
         if not isinstance(name, str):
             return None
         model = self.models.get(name) or self.models.get(SNAPSHOT.sub("", name))
-        if model is None or (model.retired and datetime.fromtimestamp(now, UTC).date() >= model.retired):
+        today = datetime.fromtimestamp(now, UTC).date()
+        if model is None or (model.retired and today >= model.retired):
             return None
-        return model
+        changed = [row for day, row in self.later.get(model.name, ()) if day <= today]
+        return changed[-1] if changed else model
 
 
 def providers() -> list[str]:
@@ -94,11 +97,17 @@ def providers() -> list[str]:
 def tariff(provider: str) -> Tariff:
     """The tables of one provider. What their keys mean stands at the head of ``tariffs/openai.toml``."""
     raw = tomllib.loads((FOLDER / f"{provider}.toml").read_text())
-    models = {name: _model(name, row, raw) for name, row in raw.get("models", {}).items()}
+    rows: dict[str, dict[str, Any]] = raw.get("models", {})
+    models = {name: _model(name, row, raw) for name, row in rows.items()}
+    later = {
+        name: tuple((change["day"], _model(name, {**row, **change}, raw)) for change in row["from"])
+        for name, row in rows.items()
+        if "from" in row
+    }
     given: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in raw["rules"].items()
     }
-    return Tariff(models, Rules(**given, cache=CacheRules(**raw.get("cache", {}))))
+    return Tariff(models, Rules(**given, cache=CacheRules(**raw.get("cache", {}))), later)
 
 
 def _model(name: str, row: dict[str, Any], raw: dict[str, Any]) -> Model:

@@ -22,10 +22,14 @@ CountTokens = Callable[[Model, Messages], int]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A cache breakpoint: the first ``parts`` of the messages are to be cached, for an hour if ``is_long``."""
+    """A cache breakpoint: the first ``parts`` of the messages are to be cached, for an hour if ``is_long``.
+
+    So are the first ``chars`` characters of the message behind them.
+    """
 
     parts: int
     is_long: bool = False
+    chars: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +37,9 @@ class Ask:
     """One request line, read.
 
     ``model`` is the row that is charged and ``name`` what the client called it; ``refusal`` is the endpoint's
-    error for a body that it does not accept (only then may ``model`` be None). ``messages`` are role and text;
-    a protocol whose messages have several blocks gives each block as one. ``marks`` None leaves caching to the
-    service's own rule, a tuple allows it at these breakpoints only. ``thinking`` scales the thinking tokens
+    error for a body that it does not accept (only then may ``model`` be None). ``messages`` are role and text, the
+    blocks of one joined. ``marks`` None leaves caching to the service's own rule, a tuple allows it at these
+    breakpoints only. ``thinking`` scales the thinking tokens
     (0 = none; None = as the model does by itself), ``thinking_cap`` limits them.
     """
 

@@ -1,7 +1,7 @@
-"""95 % intervals that know that one author's replies resemble each other.
+"""Intervals that know that one author's replies resemble each other.
 
 Authors are resampled with replacement together with all their rows, the statistic is recomputed, and the
-percentile bounds are widened about the estimate by t(.975, G_eff - 1)/1.96 · √(G/(G - 1)), since percentile
+percentile bounds are widened about the estimate by t(.975, G_eff - 1)/z(.975) · √(G/(G - 1)), since percentile
 intervals are too narrow for few clusters (Hesterberg 2015, "What teachers should know about the bootstrap",
 expanded percentile interval). G is the number of authors, G_eff = (ΣW_g)²/ΣW_g² what they are worth when
 their summed weights W_g differ (Kish 1965).
@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from runner.metrics.signature import signature
-from runner.metrics.statistic import Additive, FloatArray, Statistic, estimate, weighted_sums
+from runner.metrics.statistic import Additive, FloatArray, Statistic, weighted_sums
 
 REPLICATES = 4_000
 FEWEST_AUTHORS = 20
@@ -32,14 +33,14 @@ SIGNATURE = signature(
     resampled="authors",
     replicates=REPLICATES,
     level=0.95,
-    bounds="percentile, widened by t(.975,G_eff-1)/1.96*sqrt(G/(G-1))",
-    version=1,
+    bounds="percentile, widened by t(.975,G_eff-1)/z(.975)*sqrt(G/(G-1))",
+    version=2,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its 95 % bounds, or with a note that says why there are none (or few authors)."""
+    """An estimate with its bounds, or with a note that says why there are none (or few authors)."""
 
     value: float | None
     low: float | None
@@ -54,14 +55,15 @@ def intervals(
     authors: npt.NDArray[np.object_],
     seed: int,
     replicates: int = REPLICATES,
+    level: float = 0.95,
 ) -> tuple[Interval, ...]:
-    """One interval per statistic; all are computed on the same resamples of the same rows.
+    """One interval of ``level`` per statistic; all are computed on the same resamples of the same rows.
 
     ``weights`` (positive) and ``authors`` are (n,) and belong to the rows of every statistic. The resamples
     depend on the seed and the number of authors only, so statistics of two settings with the same authors are
     paired. Replicates in which a statistic is undefined are left out; more than 5 % of them: no interval.
     """
-    values = [estimate(statistic, weights) for statistic in statistics]
+    values = _estimates(statistics, weights)
     _, member = np.unique(authors, return_inverse=True)
     mass = np.bincount(member, weights)
     g_eff = float(mass.sum() ** 2 / (mass**2).sum()) if len(mass) else 0.0
@@ -70,29 +72,43 @@ def intervals(
         return tuple(Interval(value, None, None, _UNDEFINED if value is None else few, g_eff) for value in values)
     defined = [statistic for statistic, value in zip(statistics, values, strict=True) if value is not None]
     resampled = iter(_resampled(defined, weights, member, seed, replicates))
-    widening = _widening(len(mass), g_eff)
+    widening = _widening(len(mass), g_eff, level)
     return tuple(
         Interval(None, None, None, _UNDEFINED, g_eff)
         if value is None
-        else _bounded(value, next(resampled), widening, g_eff)
+        else _bounded(value, next(resampled), widening, g_eff, level)
         for value in values
     )
 
 
-def _bounded(value: float, resampled: FloatArray, widening: float, g_eff: float) -> Interval:
+def _estimates(statistics: Sequence[Statistic], weights: FloatArray) -> list[float | None]:
+    """``estimate`` of each; those made from the same parts share the sums."""
+    if len(weights) == 0:
+        return [None] * len(statistics)
+    column = weights[:, None]
+    parts = {id(s.parts): s.parts for s in statistics if isinstance(s, Additive)}
+    sums = {key: weighted_sums(columns, column) for key, columns in parts.items()}
+    values = [float((s.of(sums[id(s.parts)]) if isinstance(s, Additive) else s.of(column))[0]) for s in statistics]
+    return [value if np.isfinite(value) else None for value in values]
+
+
+def _bounded(value: float, resampled: FloatArray, widening: float, g_eff: float, level: float) -> Interval:
     finite = resampled[np.isfinite(resampled)]
     undefined = 1 - len(finite) / len(resampled)
     if undefined > _MOST_UNDEFINED:
         return Interval(value, None, None, f"no interval: undefined in {undefined:.0%} of resamples", g_eff)
-    low, high = (value + widening * float(bound - value) for bound in np.quantile(finite, (0.025, 0.975)))
+    low, high = (
+        value + widening * float(bound - value) for bound in np.quantile(finite, ((1 - level) / 2, (1 + level) / 2))
+    )
     note = f"few authors: {g_eff:.1f} effective" if g_eff <= FEW_AUTHORS else None
     return Interval(value, low, high, note, g_eff)
 
 
-def _widening(authors: int, g_eff: float) -> float:
-    from scipy.special import stdtrit
+def _widening(authors: int, g_eff: float, level: float) -> float:
+    from scipy.special import ndtri, stdtrit
 
-    return float(stdtrit(g_eff - 1, 0.975)) / 1.96 * float(np.sqrt(authors / (authors - 1)))
+    upper = (1 + level) / 2
+    return float(stdtrit(g_eff - 1, upper) / ndtri(upper) * np.sqrt(authors / (authors - 1)))
 
 
 def _resampled(
@@ -111,15 +127,23 @@ def _resampled(
         for key, columns in parts.items()
     }
     by_row = not all(isinstance(statistic, Additive) for statistic in statistics)
+    of_rows = _expansion(weights, member) if by_row else None
     width = max(1, _CELLS // (len(weights) if by_row else authors))
     values: list[list[FloatArray]] = [[] for _ in statistics]
     for counts in _counts(authors, replicates, width, seed):
-        # Expanding authors to rows is the dear part: only where a statistic needs it.
-        rows = counts[member] * weights[:, None] if by_row else counts
+        rows = counts if of_rows is None else of_rows @ counts
         sums = {key: weighted_sums(columns, counts) for key, columns in by_author.items()}
         for out, statistic in zip(values, statistics, strict=True):
             out.append(statistic.of(sums[id(statistic.parts)] if isinstance(statistic, Additive) else rows))
     return [np.concatenate(out) for out in values]
+
+
+def _expansion(weights: FloatArray, member: npt.NDArray[np.intp]) -> Any:
+    """What turns counts of authors into weights of rows, by ``@``: dear, so only where a statistic needs it."""
+    from scipy.sparse import csr_array
+
+    # One entry a row: a sparse product gathers and multiplies in one pass over memory.
+    return csr_array((weights, member, np.arange(len(weights) + 1)))
 
 
 def _counts(authors: int, replicates: int, width: int, seed: int) -> Iterator[FloatArray]:

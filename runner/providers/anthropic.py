@@ -17,7 +17,7 @@ from runner.providers.anthropic_lines import decode_line, encode_line, model_car
 from runner.providers.base import Gone, JobState, JobStatus, KeptFile, Limits, Listing, Unreachable
 from runner.providers.loose import as_text
 from runner.providers.saving import result_path
-from runner.request import Body, RequestId, Response
+from runner.request import Body, Hint, RequestId, Response
 
 NAMES = ("anthropic",)
 TIER = "ANTHROPIC_TIER"
@@ -74,9 +74,9 @@ class AnthropicProvider:
     def __repr__(self) -> str:
         return f"AnthropicProvider(venue={self.venue!r})"
 
-    def encode(self, request_id: RequestId, model: str, body: Body) -> bytes:
+    def encode(self, request_id: RequestId, model: str, body: Body, hint: Hint | None = None) -> bytes:
         """One line of the batch file, without its newline."""
-        return encode_line(request_id, model, body)
+        return encode_line(request_id, model, body, hint)
 
     def decode(self, line: bytes) -> list[Response]:
         """One row; raises ValueError when the line cannot be read."""

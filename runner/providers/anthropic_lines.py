@@ -7,6 +7,8 @@ Formats: https://platform.claude.com/docs/en/api/messages/batches. One line of o
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,7 +17,8 @@ import orjson
 from runner.models import Model, find_model
 from runner.providers.lenient import load_object
 from runner.providers.loose import as_code, as_count, as_list, as_object, as_text, shorten
-from runner.request import Body, RequestId, Response, Status
+from runner.providers.marks import Piece, marked
+from runner.request import Body, Hint, RequestId, Response, Status
 
 VERSION = "2026-10-21"
 """The API version of today; it refuses sampling parameters."""
@@ -75,18 +78,23 @@ def needs_sampling(line: bytes) -> bool:
     return bool(SAMPLING & as_object(as_object(orjson.loads(line)).get("params")).keys())
 
 
-def encode_line(request_id: RequestId, model: str, body: Body) -> bytes:
+def encode_line(request_id: RequestId, model: str, body: Body, hint: Hint | None = None) -> bytes:
     """One element of ``requests``; the same arguments give the same bytes.
 
-    Raises RunnerError for an effort that the model does not take.
+    Each mark of the hint ends a text block with ``cache_control``:
+    https://platform.claude.com/docs/en/build-with-claude/prompt-caching. Raises RunnerError for an effort that the
+    model does not take.
     """
-    return orjson.dumps({"custom_id": request_id, "params": _params(model, body)})
+    return orjson.dumps({"custom_id": request_id, "params": _params(model, body, hint)})
 
 
-def _params(model: str, body: Body) -> dict[str, Any]:
+def _params(model: str, body: Body, hint: Hint | None = None) -> dict[str, Any]:
     refused = model_card(model).refused_at(body.effort)
-    turns = [{"role": each.role, "content": each.content} for each in body.messages if each.role != "system"]
-    system = "\n\n".join(each.content for each in body.messages if each.role == "system")
+    told = marked(body.messages, hint.marks if hint else ())
+    said = list(zip(body.messages, told, strict=True))
+    turns = [{"role": each.role, "content": _content(pieces)} for each, pieces in said if each.role != "system"]
+    heads = [pieces for each, pieces in said if each.role == "system"]
+    system = _content(tuple(piece for head in [*(_spaced(head) for head in heads[:-1]), *heads[-1:]] for piece in head))
     params: dict[str, Any] = {"model": model, "max_tokens": body.max_output_tokens, "messages": turns}
     if system:
         params["system"] = system
@@ -96,6 +104,22 @@ def _params(model: str, body: Body) -> dict[str, Any]:
         if value is not None and name not in refused:
             params[name] = value
     return params
+
+
+def _content(pieces: Sequence[Piece]) -> str | list[dict[str, Any]]:
+    """A plain text where nothing is marked, else blocks."""
+    if not any(piece.ttl for piece in pieces):
+        return "".join(piece.text for piece in pieces)
+    blocks: list[dict[str, Any]] = []
+    for piece in pieces:
+        kept = {"cache_control": {"type": "ephemeral", "ttl": piece.ttl}} if piece.ttl else {}
+        blocks.append({"type": "text", "text": piece.text, **kept})
+    return blocks
+
+
+def _spaced(pieces: Sequence[Piece]) -> list[Piece]:
+    """With the blank line that stands behind it in the one system text."""
+    return [*pieces[:-1], replace(pieces[-1], text=pieces[-1].text + "\n\n")]
 
 
 def decode_line(line: bytes) -> list[Response]:
@@ -124,6 +148,7 @@ def _answer(request_id: str, message: dict[str, Any]) -> Response:
     fresh, written, read = (
         as_count(usage.get(key)) for key in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     )
+    kept = as_object(usage.get("cache_creation"))
     return Response(
         request_id=request_id,
         choice=0,
@@ -136,6 +161,7 @@ def _answer(request_id: str, message: dict[str, Any]) -> Response:
         output_tokens=as_count(usage.get("output_tokens")),
         reasoning_tokens=as_count(as_object(usage.get("output_tokens_details")).get("thinking_tokens")),
         cache_write_tokens=written,
+        cache_write_long_tokens=as_count(kept.get("ephemeral_1h_input_tokens")),
         error_code="no_answer" if status is Status.FAILED else None,
         error_message="The reply holds no answer." if status is Status.FAILED else None,
         model_version=" ".join(filter(None, (as_text(message.get("model")), signed))) or None,

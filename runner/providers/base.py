@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from runner.request import Body, RequestId, Response
+from runner.request import Body, Hint, RequestId, Response
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,11 @@ class Provider(Protocol):
         """
         ...
 
-    def encode(self, request_id: RequestId, model: str, body: Body) -> bytes:
-        """One line of the batch file, without its newline."""
+    def encode(self, request_id: RequestId, model: str, body: Body, hint: Hint | None = None) -> bytes:
+        """One line of the batch file, without its newline.
+
+        What ``hint`` says of caching is left out where the venue does not know it.
+        """
         ...
 
     def decode(self, line: bytes) -> Sequence[Response]:

@@ -17,7 +17,7 @@ from runner.providers.loose import as_object, as_text
 from runner.providers.openai import OpenAIProvider
 from runner.providers.openai_client import id_in
 from runner.providers.openai_lines import ENDPOINT
-from runner.request import Body, RequestId
+from runner.request import Body, Hint, RequestId
 
 MB = 1_000_000
 
@@ -116,7 +116,7 @@ class Together(OpenAIProvider):
     Source: https://docs.together.ai/docs/inference/batch/manage, /reference/upload-file, together 3.1.1.
     """
 
-    def encode(self, request_id: RequestId, model: str, body: Body) -> bytes:
+    def encode(self, request_id: RequestId, model: str, body: Body, hint: Hint | None = None) -> bytes:
         """``{custom_id, body}``: the endpoint is the job's."""
         line = orjson.loads(super().encode(request_id, model, body))
         return orjson.dumps({"custom_id": request_id, "body": line["body"]})

@@ -17,7 +17,7 @@ from runner.providers.google_jobs import int64, name_of, read_job, results_of
 from runner.providers.google_lines import decode_line, encode_line, model_card
 from runner.providers.loose import as_moment, as_text
 from runner.providers.saving import result_path, saving
-from runner.request import Body, RequestId, Response
+from runner.request import Body, Hint, RequestId, Response
 
 NAMES = ("google",)
 TIER = "GEMINI_TIER"
@@ -78,7 +78,7 @@ class GoogleProvider:
     def __repr__(self) -> str:
         return f"GoogleProvider(venue={self.venue!r})"
 
-    def encode(self, request_id: RequestId, model: str, body: Body) -> bytes:
+    def encode(self, request_id: RequestId, model: str, body: Body, hint: Hint | None = None) -> bytes:
         """One line of the batch file, without its newline."""
         return encode_line(request_id, model, body)
 

@@ -21,7 +21,7 @@ from runner.providers.openai import OpenAIProvider, kept_file
 from runner.providers.openai_client import id_of
 from runner.providers.openai_jobs import TAG
 from runner.providers.openai_lines import ENDPOINT
-from runner.request import Body, RequestId
+from runner.request import Body, Hint, RequestId
 
 NAMES = ("mistral",)
 
@@ -74,7 +74,7 @@ class MistralProvider(OpenAIProvider):
 
     _jobs_path = "/batch/jobs"
 
-    def encode(self, request_id: RequestId, model: str, body: Body) -> bytes:
+    def encode(self, request_id: RequestId, model: str, body: Body, hint: Hint | None = None) -> bytes:
         """``{custom_id, body}``: endpoint and model are the job's."""
         asked = orjson.loads(super().encode(request_id, model, body))["body"]
         del asked["model"]

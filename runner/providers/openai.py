@@ -24,7 +24,7 @@ from runner.providers.openai_jobs import TAG, read_job
 from runner.providers.openai_lines import decode_line, encode_line, endpoint_of, model_card
 from runner.providers.saving import result_path
 from runner.providers.thinking import without_thinking
-from runner.request import Body, RequestId, Response
+from runner.request import Body, Hint, RequestId, Response
 
 NAMES = ("openai",)
 TIER = "OPENAI_TIER"
@@ -98,9 +98,9 @@ class OpenAIProvider:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(venue={self.venue!r})"
 
-    def encode(self, request_id: RequestId, model: str, body: Body) -> bytes:
-        """One line of the batch file, without its newline."""
-        return encode_line(request_id, model, body, self._host.name)
+    def encode(self, request_id: RequestId, model: str, body: Body, hint: Hint | None = None) -> bytes:
+        """One line of the batch file, without its newline; only OpenAI itself is told of caching."""
+        return encode_line(request_id, model, body, self._host.name, hint if self._host is OPENAI else None)
 
     def decode(self, line: bytes) -> list[Response]:
         """One row per choice; raises ValueError when the line cannot be read."""

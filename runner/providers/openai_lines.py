@@ -16,10 +16,11 @@ from runner.models import Model, find_model
 from runner.providers.base import ACCOUNT_TROUBLE
 from runner.providers.lenient import load_object
 from runner.providers.loose import as_code, as_count, as_object, as_text, shorten
+from runner.providers.openai_caching import contents, settings
 from runner.providers.openai_responses import RESPONSES, response_answer, responses_body
 from runner.providers.openai_usage import NO_TOKENS, tokens_of, version_of
 from runner.providers.thinking import spoken
-from runner.request import Body, RequestId, Response, Status
+from runner.request import Body, Hint, RequestId, Response, Status
 
 ENDPOINT: Final = "/v1/chat/completions"
 
@@ -50,18 +51,22 @@ def endpoint_of(model: str, provider: str = "openai") -> Literal["/v1/chat/compl
     return RESPONSES if model_card(model, provider).endpoint == RESPONSES else ENDPOINT
 
 
-def encode_line(request_id: RequestId, model: str, body: Body, provider: str = "openai") -> bytes:
+def encode_line(
+    request_id: RequestId, model: str, body: Body, provider: str = "openai", hint: Hint | None = None
+) -> bytes:
     """One request line without its newline; the same arguments give the same bytes."""
     card, url = model_card(model, provider), endpoint_of(model, provider)
-    asked = responses_body(card, model, body) if url == RESPONSES else _chat_body(card, model, body)
+    asked = responses_body(card, model, body, hint) if url == RESPONSES else _chat_body(card, model, body, hint)
     return orjson.dumps({"custom_id": request_id, "method": "POST", "url": url, "body": asked})
 
 
-def _chat_body(card: Model, model: str, body: Body) -> dict[str, Any]:
+def _chat_body(card: Model, model: str, body: Body, hint: Hint | None) -> dict[str, Any]:
+    told = zip(body.messages, contents(body, hint, "text"), strict=True)
     asked: dict[str, Any] = {
         "model": model,
-        "messages": [{"role": message.role, "content": message.content} for message in body.messages],
+        "messages": [{"role": message.role, "content": content} for message, content in told],
         card.output_limit_parameter: body.max_output_tokens,
+        **settings(hint),
     }
     refused = card.refused_at(body.effort)
     sampling = {"temperature": body.temperature, "top_p": body.top_p, "n": body.n if body.n > 1 else None}

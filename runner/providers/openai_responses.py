@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from runner.models import Model
 from runner.providers.loose import as_list, as_object, as_text
+from runner.providers.openai_caching import contents, settings
 from runner.providers.openai_usage import tokens_of, version_of
-from runner.request import Body, Response, Status
+from runner.request import Body, Hint, Response, Status
 
 RESPONSES: Final = "/v1/responses"
 
@@ -18,13 +19,15 @@ ANSWERED = frozenset({"completed", "incomplete", None})
 """Any other ``status`` (failed, cancelled, queued, in_progress) is no answer."""
 
 
-def responses_body(card: Model, model: str, body: Body) -> dict[str, Any]:
+def responses_body(card: Model, model: str, body: Body, hint: Hint | None = None) -> dict[str, Any]:
     """What is asked of the endpoint. Nothing of it is kept there: the default would be 30 days."""
+    told = zip(body.messages, contents(body, hint, "input_text"), strict=True)
     asked: dict[str, Any] = {
         "model": model,
-        "input": [{"role": message.role, "content": message.content} for message in body.messages],
+        "input": [{"role": message.role, "content": content} for message, content in told],
         card.output_limit_parameter: body.max_output_tokens,
         "store": False,
+        **settings(hint),
     }
     refused = card.refused_at(body.effort)
     for name, value in {"temperature": body.temperature, "top_p": body.top_p}.items():

@@ -25,7 +25,7 @@ from runner.providers.openai_lines import ENDPOINT, decode_line, encode_line, mo
 from runner.providers.saving import result_path, saving
 from runner.providers.thinking import without_thinking
 from runner.providers.vllm_jobs import Job, answered, answers_all, last_words, make, read, start, stop
-from runner.request import Body, RequestId, Response
+from runner.request import Body, Hint, RequestId, Response
 
 NAMES = ("vllm",)
 
@@ -117,7 +117,7 @@ class VLLMProvider:
         kept = (name for name in every if name not in (*OURS, *SECRETS) and not name.endswith("_API_KEY"))
         self._env = {name: every[name] for name in kept}
 
-    def encode(self, request_id: RequestId, model: str, body: Body) -> bytes:
+    def encode(self, request_id: RequestId, model: str, body: Body, hint: Hint | None = None) -> bytes:
         """One line of the batch file, without its newline."""
         return encode_line(request_id, model, body, "vllm")
 

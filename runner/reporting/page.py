@@ -2,41 +2,129 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from runner.reporting.charts import inline_svg
+from runner.reporting.explorer import Explorer
+from runner.reporting.headline import headline
 from runner.reporting.summary import Summary
 from runner.reporting.table import Table, escape_markdown, templates, to_markdown
 from runner.reporting.tables import report_tables
+from runner.reporting.words import count, percent, usd
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from runner.reporting.charts import Chart
+
+CHARTS = "charts"
+"""The folder of the saved charts, beside the page."""
+_SCRIPTS = ("texts.js", "explorer_data.js", "explorer.js")
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """One instance in one setting, as the model saw it. ``answer`` is None where there is none yet."""
+def render_page(
+    summary: Summary, charts: Sequence[Chart] = (), explorer: Explorer | None = None, *, saved: bool = True
+) -> str:
+    """A self-contained HTML page, light or dark, for screen, phone and paper; every text in it is escaped.
 
-    instance_id: str
-    setting: str
-    prompt: str
-    answer: str | None
-    reference: str
-    verdict: str
+    It links to the charts' files in ``charts/`` beside it where they are ``saved``. Its policy allows its own style
+    and script, and no request.
+    """
+    from markupsafe import Markup
+
+    tables = _tables(summary)
+    first = ("Results", f"Effects on {summary.primary}")
+    style, script = _asset("page.css"), Markup("\n").join(map(_asset, _SCRIPTS))
+    return (
+        templates()
+        .get_template("page.html.j2")
+        .render(
+            summary=summary,
+            headline=headline(summary),
+            facts=_facts(summary),
+            tables=[table for table in tables if table.title.startswith(first)],
+            folded=[table for table in tables if not table.title.startswith(first)],
+            charts=[(chart, Markup(inline_svg(chart))) for chart in charts],
+            folder=CHARTS if saved else None,
+            explorer=explorer,
+            held=_held(explorer) if explorer else None,
+            style=style,
+            script=script if explorer else None,
+            policy=_policy(style, script),
+        )
+    )
 
 
-def render_page(summary: Summary, examples: Sequence[Example] = ()) -> str:
-    """A self-contained HTML page, light or dark, for screen, phone and paper; every text in it is escaped."""
-    page = templates().get_template("page.html.j2")
-    return page.render(summary=summary, tables=_tables(summary), examples=examples)
-
-
-def render_markdown(summary: Summary) -> str:
-    """The same tables as GitHub markdown, without examples."""
+def render_markdown(summary: Summary, charts: Sequence[Chart] = ()) -> str:
+    """The same tables as GitHub markdown, with the saved charts, without answers."""
     parts = [f"# {escape_markdown(' · '.join((*summary.marks, summary.heading)))}\n"]
-    if summary.explanation:
-        parts.append(f"{escape_markdown(summary.explanation)}\n")
-    return "\n".join([*parts, *map(to_markdown, _tables(summary))])
+    parts += [f"{escape_markdown(said)}\n" for said in (summary.explanation, headline(summary)) if said]
+    parts += map(to_markdown, _tables(summary))
+    for chart in charts:
+        title, alt = escape_markdown(chart.title), escape_markdown(chart.alt)
+        parts.append(f"## {title}\n\n![{alt}]({CHARTS}/{chart.name}.png)\n\n{escape_markdown(chart.caption)}\n")
+    if summary.remarks:
+        remarks = "\n".join(f"- {escape_markdown(remark)}" for remark in summary.remarks)
+        parts.append(f"## Remarks on the protocol\n\n{remarks}\n")
+    return "\n".join(parts)
 
 
 def _tables(summary: Summary) -> list[Table]:
     """Under the page's own heading a table need not name the run again; its marks and caution stay."""
     tail = f" · {summary.heading}"
     return [replace(table, title=table.title.removesuffix(tail)) for table in report_tables(summary)]
+
+
+def _facts(summary: Summary) -> list[tuple[str, str]]:
+    """What a reader asks first, in few words."""
+    requests, cost = summary.requests, summary.cost
+    lowest = min((row.coverage for row in summary.rows if row.group == "all"), default=None)
+    facts = [
+        ("model", f"{summary.model} at {summary.venue}"),
+        ("protocol", summary.protocol),
+        ("instances", count(summary.instances)),
+        ("final answers", f"{count(requests.final)} of {count(requests.total)}"),
+    ]
+    if lowest is not None:
+        facts.append(("usable answers", f"{percent(lowest)}{' or more' if lowest < 1 else ''} in each setting"))
+    facts.append(("billed", usd(cost.billed_usd)))
+    if cost.reused_usd:
+        facts.append(("reused, paid before", usd(cost.reused_usd)))
+    received = summary.versions.get("answers received")
+    return [*facts, ("answers received", received)] if received else facts
+
+
+def _held(explorer: Explorer) -> str:
+    """Which instances can be read here, and how they came in."""
+    if explorer.shown == explorer.total:
+        return f"All {count(explorer.total)} instances that have a final answer; the same in scores.parquet."
+    return (
+        f"Showing {count(explorer.shown)} of {count(explorer.total)} instances, as many as this page can hold: the "
+        "first in the order of the sample, every fourth place given to the next one with a failed answer. "
+        "All of them: scores.parquet beside this file."
+    )
+
+
+def _asset(name: str) -> Markup:
+    """The text of a file of ours as it will stand in the page, where its hash has to fit."""
+    from markupsafe import Markup
+
+    loader = templates().loader
+    assert loader is not None
+    return Markup(loader.get_source(templates(), name)[0])
+
+
+def _policy(style: str, script: str) -> str:
+    """Nothing but this style and this script, and no request to anywhere."""
+
+    def allowed(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    return (
+        f"default-src 'none'; base-uri 'none'; form-action 'none'; script-src {allowed(script)}; "
+        f"style-src {allowed(style)}"
+    )

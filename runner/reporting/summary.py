@@ -9,10 +9,43 @@ from typing import Any, Literal
 import orjson
 
 from runner.errors import RunnerError
-from runner.metrics.score import Score
+from runner.metrics.score import Effect, Score
 from runner.venues import is_rehearsal
 
 REHEARSAL = "EMULATOR — rehearsal, not a result"
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the answers of one setting took, whoever paid for them; an answer that settings share counts in each.
+
+    ``usd`` is None where no price is known.
+    """
+
+    setting: str
+    answers: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Dollars that were not paid, and why (``identical requests sent once``); None where they are not known."""
+
+    why: str
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The ``number``-th scored look at this growing sample: tests at ``alpha``; None beyond ``planned`` looks."""
+
+    number: int
+    alpha: float | None
+    planned: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +58,8 @@ class Cost:
     bound_usd: float | None
     billed_usd: float | None
     reused_usd: float | None
+    by_setting: tuple[Spent, ...] = ()
+    savings: tuple[Saving, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +90,8 @@ class Summary:
 
     ``rows`` and ``floors`` are in the order of tables. ``caution`` stands over every table; ``explanation``
     says why there is nothing to show. ``funnel`` is (rule, items left) in order, ``funnel_notes`` what a
-    reader must know about it. ``signatures`` maps a metric to what computed it.
+    reader must know about it. ``signatures`` maps a metric to what computed it. ``remarks`` are sentences on the
+    protocol; ``repeat`` is what it takes to make the same numbers again (parameters, seed, instances, prices, …).
     """
 
     run: str
@@ -79,6 +115,10 @@ class Summary:
     funnel_notes: Mapping[str, float | int | str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     signatures: Mapping[str, str] = field(default_factory=dict)
+    effects: tuple[Effect, ...] = ()
+    look: Look | None = None
+    remarks: tuple[str, ...] = ()
+    repeat: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -136,7 +176,15 @@ class Summary:
             rows=tuple(Score(**row) for row in raw.pop("rows")),
             floors=tuple(Score(**row) for row in raw.pop("floors")),
             failures=tuple(Failure(**row) for row in raw.pop("failures")),
-            cost=Cost(**estimated, **cost),
+            effects=tuple(Effect(**row) for row in raw.pop("effects", ())),
+            look=Look(**look) if (look := raw.pop("look", None)) else None,
+            remarks=tuple(raw.pop("remarks", ())),
+            cost=Cost(
+                by_setting=tuple(Spent(**row) for row in cost.pop("by_setting", ())),
+                savings=tuple(Saving(**row) for row in cost.pop("savings", ())),
+                **estimated,
+                **cost,
+            ),
             requests=Requests(
                 **{name: requests.pop(name) for name in ("total", "unique", "final")}, by_status=requests
             ),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from runner.metrics.score import Score
+from runner.reporting.effects import effects_tables
 from runner.reporting.summary import Summary
 from runner.reporting.table import Table
 from runner.reporting.words import NOT_GIVEN, count, estimate, figure, percent, usd
@@ -94,7 +95,27 @@ def cost_table(summary: Summary) -> Table:
         ("billed", cost.billed_usd),
         ("reused: paid by earlier runs", cost.reused_usd),
     )
-    return _of(summary, "Cost", ("", "US dollars"), [(name, usd(amount)) for name, amount in rows])
+    saved = tuple((f"not paid: {saving.why}", saving.usd) for saving in cost.savings)
+    return _of(summary, "Cost", ("", "US dollars"), [(name, usd(amount)) for name, amount in (*rows, *saved)])
+
+
+def spent_table(summary: Summary) -> Table:
+    """What the answers of each setting took."""
+    rows = [
+        (
+            spent.setting,
+            count(spent.answers),
+            count(spent.input_tokens),
+            count(spent.cached_tokens),
+            count(spent.output_tokens),
+            count(spent.reasoning_tokens),
+            usd(spent.usd),
+        )
+        for spent in summary.cost.by_setting
+    ]
+    columns = ("setting", "answers", "input tokens", "of them cached", "output tokens", "of them reasoning", "dollars")
+    notes = ["whoever paid for them; an answer that settings share counts in each"]
+    return _of(summary, "Used by setting", columns, rows, notes=notes if rows else [])
 
 
 def requests_table(summary: Summary) -> Table:
@@ -113,17 +134,17 @@ def requests_table(summary: Summary) -> Table:
 
 
 def provenance_table(summary: Summary) -> Table:
-    """What produced the numbers: versions, and each metric's signature."""
-    facts = [("run", summary.run), ("corpus", summary.corpus), *summary.versions.items()]
+    """What produced the numbers and repeats them: what was asked, versions, and each metric's signature."""
+    facts = [("run", summary.run), ("corpus", summary.corpus), *summary.repeat.items(), *summary.versions.items()]
     facts += [(f"signature of {metric}", text) for metric, text in summary.signatures.items()]
     return _of(summary, "Made by", ("what", "which"), facts, text_columns=(0, 1))
 
 
 def report_tables(summary: Summary) -> tuple[Table, ...]:
     """All of them, in the order of a report; those with nothing to say are left out, the result never."""
-    others = (domain_table, funnel_table, cost_table, requests_table, provenance_table)
+    others = (domain_table, funnel_table, cost_table, spent_table, requests_table, provenance_table)
     made = (make(summary) for make in others)
-    return (result_table(summary), *(table for table in made if table.rows))
+    return (result_table(summary), *effects_tables(summary), *(table for table in made if table.rows))
 
 
 def _of(

@@ -9,6 +9,7 @@ import unicodedata
 UNKNOWN_PRICE = "price unknown"
 NOT_DEFINED = "n/a"
 NOT_GIVEN = "—"
+_ROUNDING = 1e-12  # what is left of a difference of equal numbers
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|[ -/]*[0-~])")
 _JOINERS = "\u200c\u200d"  # scripts and emoji need them; every other invisible format character goes
@@ -74,13 +75,16 @@ def duration(seconds: float) -> str:
 
 def figure(value: float | None) -> str:
     """A metric's value; ``n/a`` where it is undefined."""
-    return NOT_DEFINED if value is None or not math.isfinite(value) else _fixed(value, _decimals(value))
+    if value is None or not math.isfinite(value):
+        return NOT_DEFINED
+    return _fixed(value, _decimals(value) if abs(value) >= _ROUNDING else 3)
 
 
 def estimate(value: float | None, low: float | None, high: float | None) -> str:
     """A value with its interval, ``0.612 [0.55, 0.67]``; bounds have a digit less unless they are close."""
     if value is None or low is None or high is None or not all(map(math.isfinite, (value, low, high))):
         return figure(value)
+    value, low, high = (0.0 if abs(number) < _ROUNDING else number for number in (value, low, high))
     digits = _decimals(max(value, low, high, key=abs))
     bounds = max(0, digits - 1)
     while 0 < (high - low) * 10**bounds < 5 and bounds < 9:

@@ -1,5 +1,7 @@
 """The bill: OpenAI's rules, the sums, and what is never charged."""
 
+from datetime import UTC, date, datetime, time, timedelta
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,6 +9,8 @@ from hypothesis import strategies as st
 from runner.emulator import tokenizer
 from runner.emulator.answering import prompt_tokens
 from runner.emulator.tariff import tariff
+from runner.models import find_model
+from runner.pricing import cost, price
 
 
 @pytest.mark.parametrize(
@@ -77,17 +81,60 @@ def test_long_shared_prefixes_are_cached_now_and_then(open_desk, request_line, m
 def test_cache_writes_are_billed_where_they_have_a_price(open_desk, request_line):
     desk = open_desk(seed=4)
     shared = "The same long beginning of a prompt. " * 300
-    batch = desk.run([request_line(str(k), shared + str(k), model="gpt-5.6-luna", max_tokens=None) for k in range(20)])
+    head = {"type": "text", "text": shared, "prompt_cache_breakpoint": {"mode": "explicit"}}
+    told = {"model": "gpt-5.6-luna", "max_tokens": None, "prompt_cache_options": {"mode": "explicit"}}
+    asked = [[{"role": "user", "content": [head, {"type": "text", "text": str(k)}]}] for k in range(20)]
+    batch = desk.run([request_line(str(k), messages=messages, **told) for k, messages in enumerate(asked)])
     rows = {row["custom_id"]: row for row in desk.bill()["requests"]}
     for row in rows.values():
         read, written = row["cached_tokens"], row["cache_write_tokens"]
-        assert 0 <= row["input_tokens"] - read - written < 128
+        assert 0 <= row["input_tokens"] - read - written < 20
         fresh = row["input_tokens"] - read - written
         usd = fresh * 0.1 + read * 0.01 + written * 0.125 + row["output_tokens"] * 0.6
         assert row["usd"] == pytest.approx(usd / 1e6)
     assert 0 < sum(row["cache_write_tokens"] == 0 for row in rows.values()) < 20
     details = desk.results(batch.output_file_id)["7"]["response"]["body"]["usage"]["prompt_tokens_details"]
     assert details["cache_write_tokens"] == rows["7"]["cache_write_tokens"]
+
+
+RISE = date(2026, 11, 22)  # the day on which the lower price of gpt-5.6-sol is over
+DAYS = [(RISE - timedelta(days=1), (2, 0.2, 2.5, 10)), (RISE, (2.5, 0.25, 3.125, 15))]
+
+
+@pytest.mark.parametrize(("day", "usd"), DAYS, ids=str)
+def test_a_job_is_billed_at_the_price_of_its_day_as_the_runner_reckons_it(open_desk, request_line, day, usd):
+    desk = open_desk(at=day)
+    batch = desk.run([request_line(str(k), model="gpt-5.6-sol", max_tokens=None) for k in range(9)])
+    created = datetime.fromtimestamp(batch.created_at, UTC)
+    rows = desk.bill()["requests"]
+    assert (created.date(), len(rows)) == (day, 9)
+    plain, _, _, output = usd
+    for row in rows:
+        whole, answered = row["input_tokens"], row["output_tokens"]
+        assert row["usd"] == pytest.approx((whole * plain + answered * output) / 1e6)
+        assert row["usd"] == pytest.approx(cost(price(find_model("gpt-5.6-sol"), created), whole, 0, answered, 0))
+
+
+@pytest.mark.parametrize(("day", "usd"), DAYS, ids=str)
+@given(st.tuples(*[st.integers(0, 400_000)] * 4))
+def test_every_kind_of_token_costs_what_the_runner_takes_it_for_on_that_day(day, usd, counts):
+    moment = datetime.combine(day, time(12), UTC)
+    theirs, ours = tariff("openai").model("gpt-5.6-sol", moment.timestamp()), price(find_model("gpt-5.6-sol"), moment)
+    assert (theirs.input, theirs.cached, theirs.cache_write, theirs.output) == usd
+    plain, cached, written, output = counts
+    whole = plain + cached + written
+    assert theirs.usd(whole, cached, output, written) == pytest.approx(cost(ours, whole, cached, output, written))
+
+
+def test_a_changed_price_keeps_what_is_not_changed_and_holds_for_snapshots_and_long_prompts():
+    before, after = (
+        tariff("openai").model("gpt-5.6-sol-2026-07-09", datetime(2026, 11, 22, tzinfo=UTC).timestamp() + seconds)
+        for seconds in (-1, 0)
+    )
+    assert (before.input, after.input) == (2, 2.5)
+    assert after.usd(300_000, 0, 1000) == pytest.approx(0.3 * 5 + 0.0225)
+    assert (after.window, after.queue_tokens, after.snapshot) == (before.window, before.queue_tokens, before.snapshot)
+    assert tariff("openai").model("gpt-6-sol", 1e10) is tariff("openai").models["gpt-6-sol"]
 
 
 MESSAGES = st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), st.text(max_size=60)), max_size=12)

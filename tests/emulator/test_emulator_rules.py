@@ -325,13 +325,6 @@ class TestCache:
         assert self.use(cache, "1", "a" * 9994, marks=()) == (0, 0, 0)
         assert self.use(cache, "1", "a" * 3994, marks=[Mark(1)], tokens=4000) == (0, 0, 0)
 
-    def test_automatic_writes_are_counted_where_they_have_a_price(self):
-        rules = tariff("openai").rules.cache
-        prompt = Ask("1", messages=(("user", "word " * 2000),))
-        dear, free = (tariff("openai").models[name] for name in ("gpt-5.6-terra", "gpt-4.1"))
-        assert PrefixCache(0, 1, rules).use(prompt, dear, 2000) == (0, 1920, 0)
-        assert PrefixCache(0, 1, rules).use(prompt, free, 2000) == (0, 0, 0)
-
 
 @pytest.mark.parametrize(("provider", "model"), [("anthropic", "claude-haiku-4-5"), ("google", "gemini-2.5-flash")])
 def test_the_tokenizer_of_a_stranger_is_drawn_by_seed_and_model(open_branch, provider, model):

@@ -25,7 +25,7 @@ def test_equal_to_resampling_author_by_author() -> None:
         rows = np.concatenate([np.flatnonzero(authors == name) for name in random.choice(names, len(names))])
         drawn.append(np.average(values[rows], weights=weights[rows]))
     center, g_eff = np.average(values, weights=weights), mass.sum() ** 2 / (mass**2).sum()
-    wider = stats.t.ppf(0.975, g_eff - 1) / 1.96 * np.sqrt(60 / 59)
+    wider = stats.t.ppf(0.975, g_eff - 1) / stats.norm.ppf(0.975) * np.sqrt(60 / 59)
     low, high = center + wider * (np.quantile(drawn, [0.025, 0.975]) - center)
     (found,) = intervals([mean(values)], weights, authors, seed=0)
     assert (found.value, found.g_eff) == (pytest.approx(center), pytest.approx(g_eff))
@@ -37,11 +37,24 @@ def test_bounds_are_the_percentiles_widened_about_the_estimate() -> None:
     values = np.random.default_rng(7).exponential(size=22)
     names = np.array([f"u{i:02}" for i in range(22)], dtype=object)
     means = values[np.random.default_rng(5).integers(0, 22, (4_000, 22))].mean(axis=1)
-    low, high = values.mean() + stats.t.ppf(0.975, 21) / 1.96 * np.sqrt(22 / 21) * (
+    low, high = values.mean() + stats.t.ppf(0.975, 21) / stats.norm.ppf(0.975) * np.sqrt(22 / 21) * (
         np.quantile(means, [0.025, 0.975]) - values.mean()
     )
     (found,) = intervals([mean(values)], np.ones(22), names, seed=5)
     assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_another_level_has_its_own_percentiles_and_its_own_t() -> None:
+    values = np.random.default_rng(7).exponential(size=22)
+    names = np.array([f"u{i:02}" for i in range(22)], dtype=object)
+    means = values[np.random.default_rng(5).integers(0, 22, (4_000, 22))].mean(axis=1)
+    for level in (0.9, 1 - 0.05 / 6):
+        upper = (1 + level) / 2
+        low, high = values.mean() + stats.t.ppf(upper, 21) / stats.norm.ppf(upper) * np.sqrt(22 / 21) * (
+            np.quantile(means, [1 - upper, upper]) - values.mean()
+        )
+        (found,) = intervals([mean(values)], np.ones(22), names, seed=5, level=level)
+        assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
 
 
 def test_both_kinds_of_statistic_see_the_same_resamples() -> None:

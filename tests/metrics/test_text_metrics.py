@@ -1,6 +1,5 @@
 """Text metrics are the libraries' own numbers, to the last bit."""
 
-import random
 import warnings
 
 import polars as pl
@@ -10,73 +9,69 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from runner.metrics import text
+from runner.metrics import meteor, rouge, text
+from tests.metrics.texts import HAND_MADE, drawn
 
 SCORER = RougeScorer(["rouge1", "rougeL"], use_stemmer=True)
-LONG = " ".join(f"word{i % 97}ing" for i in range(4_000))
-HAND_MADE = [
-    ("the cat sat on the mat", "the cat sat on the mat"),
-    ("running runners ran", "a runner runs"),
-    ("apples are red", "quick brown foxes"),
-    ("one", "one"),
-    ("one", ""),
-    ("", "one"),
-    ("", ""),
-    ("...", "!?"),
-    ("Ünïcödé 日本語 text", "unicode 日本語 TEXT"),
-    ("a\u2028b\tc\nd", "a b c d"),
-    ("1,234 & 5.6 don't", "1234 &amp; 5.6 do n't"),
-    ("I I I I", "I"),
-    ("emoji 👍🏽 ok", "ok 👍🏽"),
-    (LONG[:9_000], LONG[3_000:15_000]),
-    (LONG, " ".join(LONG.split()[::3])),
-]
 WORDS = st.sampled_from(["the", "cats", "cat", "running", "nationally", "don't", "it,", "a", "Ab", "é", "42", "\n"])
 TEXTS = st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=25).map(" ".join))
 
 
-def _assert_as_libraries(reference: str, answer: str) -> None:
-    row = text.score_pairs(pl.DataFrame({"reference": [reference], "answer": [answer]})).row(0, named=True)
-    rouge = SCORER.score(reference, answer)
-    assert (row["rouge_1"], row["rouge_l"]) == (rouge["rouge1"].fmeasure, rouge["rougeL"].fmeasure)
-    assert row["bleu"] == sacrebleu.sentence_bleu(answer, [reference]).score / 100
-    words = len(reference.split())
-    assert row["length_ratio"] == (len(answer.split()) / words if words else None)
+def _rouge(reference: str, answer: str) -> tuple[float, float]:
+    words = rouge.tokenizer()
+    pair = words(reference), words(answer)
+    return rouge.rouge_1(*pair), rouge.rouge_l(*pair)
 
 
-@pytest.mark.parametrize("pair", HAND_MADE[:-1], ids=range(len(HAND_MADE) - 1))
-def test_hand_made_pairs(pair: tuple[str, str]) -> None:
-    _assert_as_libraries(*pair)
+def _of_library(reference: str, answer: str) -> tuple[float, float]:
+    scores = SCORER.score(reference, answer)
+    return scores["rouge1"].fmeasure, scores["rougeL"].fmeasure
 
 
-def test_four_thousand_tokens() -> None:
-    # The library's own subsequence table has 5 million cells here: once is enough.
-    _assert_as_libraries(*HAND_MADE[-1])
+@pytest.mark.parametrize("pair", HAND_MADE, ids=range(len(HAND_MADE)))
+def test_rouge_of_hand_made_pairs_is_the_librarys(pair: tuple[str, str]) -> None:
+    # The last has 4,000 tokens: the library's own table of subsequences has 5 million cells there.
+    assert _rouge(*pair) == _of_library(*pair)
 
 
 @given(TEXTS, TEXTS)
-def test_generated_pairs(reference: str, answer: str) -> None:
-    _assert_as_libraries(reference, answer)
+def test_rouge_of_any_texts_is_the_librarys(reference: str, answer: str) -> None:
+    assert _rouge(reference, answer) == _of_library(reference, answer)
+
+
+def test_thousands_of_pairs_in_one_table_have_the_libraries_values() -> None:
+    pairs = drawn(2_000, seed=3, longest=25)
+    for row in text.score_pairs(pairs).iter_rows(named=True):
+        reference, answer = row["reference"], row["answer"]
+        assert (row["rouge_1"], row["rouge_l"]) == _of_library(reference, answer)
+        assert row["bleu"] == sacrebleu.sentence_bleu(answer, [reference]).score / 100
+        words = len(reference.split())
+        assert row["length_ratio"] == (len(answer.split()) / words if words else None)
 
 
 def test_a_table_of_pairs_is_scored_once_each_and_without_nulls() -> None:
-    draw = random.Random(2)
-    words = [draw.choice("abcdefg") * draw.randint(1, 6) for _ in range(30)]
-    texts = [" ".join(draw.choices(words, k=12)) for _ in range(20)]
-    pairs = pl.DataFrame({"reference": draw.choices(texts, k=300), "answer": draw.choices([*texts, None], k=300)})
+    some = drawn(300, seed=2, longest=3)
+    pairs = pl.concat([some, some.head(50), some.head(9).with_columns(answer=pl.lit(None, pl.String))])
     scored = text.score_pairs(pairs)
     assert scored.schema == pl.Schema(text.SCHEMA)
     assert set(scored.select("reference", "answer").rows()) == set(pairs.drop_nulls().rows())
-    assert scored.height == pairs.drop_nulls().n_unique()
+    assert scored.height == pairs.drop_nulls().n_unique() < 300
     by_part = pl.concat([text.score_pairs(part) for part in pairs.partition_by("reference")])
     assert by_part.sort("reference", "answer").equals(scored.sort("reference", "answer"))
     assert text.score_pairs(pairs.clear()).schema == pl.Schema(text.SCHEMA)
 
 
+def test_meteor_stands_beside_the_others_as_it_is_computed_alone() -> None:
+    scored = text.score_pairs(drawn(30, seed=5))
+    alone = [meteor.score(reference, answer) for reference, answer in scored.select("reference", "answer").rows()]
+    assert scored["meteor"].to_list() == alone
+    assert set(text.QUALITY) < set(text.SCHEMA)
+
+
 def test_signatures_name_versions_tokenizer_stemmer_smoothing_and_scale() -> None:
     found = text.signatures()
-    assert set(found) == {"rouge_l", "rouge_1", "bleu", "length_ratio"}
-    assert "porter" in found["rouge_l"] and "rouge-score 0" in found["rouge_1"]
+    assert set(found) == set(text.SCHEMA) - {"reference", "answer"}
+    assert "porter" in found["rouge_l"] and "rouge-score 0" in found["rouge_1"] and "WordNet 3.0" in found["meteor"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         metric = sacrebleu.BLEU(effective_order=True)

@@ -120,6 +120,7 @@ def test_input_counts_what_was_read_from_the_cache_and_written_to_it():
         input_tokens=3210,
         cached_tokens=3000,
         cache_write_tokens=200,
+        cache_write_long_tokens=0,
         output_tokens=7,
         reasoning_tokens=5,
         model_version="claude-haiku-5-5",

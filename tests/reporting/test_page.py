@@ -1,10 +1,18 @@
+import base64
+import hashlib
 import re
 from html.parser import HTMLParser
 
+import polars as pl
+from answers_to_read import instances
 from markdown_it import MarkdownIt
 from runs_to_show import NASTY, score, scored_rows, summary
 
-from runner.reporting.page import Example, render_markdown, render_page
+from runner.reporting.charts import charts
+from runner.reporting.explorer import Explorer, Ruler, pack
+from runner.reporting.page import render_markdown, render_page
+
+ITEMS = pl.DataFrame(schema={"instance_id": pl.String, "setting": pl.String, "domain": pl.String, "reason": pl.String})
 
 
 class Page(HTMLParser):
@@ -23,38 +31,56 @@ class Page(HTMLParser):
             self.headings.append("")
 
     def handle_data(self, data: str) -> None:
+        if self.cdata_elem is not None:  # a script, a style
+            return
         self.text += data
         if self.headings:
             self.headings[-1] += data
 
+    def values(self, name: str) -> set[str]:
+        return {value or "" for found, value in self.attributes if found == name}
 
-EXAMPLE = Example("abc", "p-conv", "  indented\n\n prompt " + NASTY, NASTY, "the reference", "wrong")
+
+def explorer(n: int = 3, total: int | None = None) -> Explorer:
+    return pack(instances(n), Ruler("correct"), total or n)
 
 
-def test_a_page_asks_nobody_for_anything() -> None:
-    html = render_page(summary(), [EXAMPLE])
+def test_a_page_asks_nobody_for_anything_and_its_policy_forbids_it() -> None:
+    html = render_page(summary(), charts(summary(), ITEMS), explorer())
     page = Page(html)
-    assert not {"script", "link", "img", "iframe", "object", "base"} & set(page.tags)
-    assert not {"src", "href"} & {name for name, _ in page.attributes}
+    assert not {"link", "img", "iframe", "object", "base"} & set(page.tags)
+    assert not page.values("src")
+    assert all(re.fullmatch(r"charts/[a-z0-9-]+\.(svg|png|pdf)|#\S+", target) for target in page.values("href"))
     assert not re.search(r"https?:|@import|url\(", html)
-    assert ("http-equiv", "Content-Security-Policy") in page.attributes
+    policy = next(content for content in page.values("content") if "-src" in content)
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
 
 
-def test_rehearsal_partial_and_caution_stand_over_every_table() -> None:
+def test_the_policy_allows_exactly_the_style_and_the_script_of_the_page() -> None:
+    html = render_page(summary(), (), explorer())
+    assert len(re.findall(r"<style>|<script>", html)) == 2
+    for tag in ("style", "script"):
+        inline = re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inline[0].encode()).digest()).decode()
+        assert f"{tag}-src &#39;sha256-{digest}&#39;" in html
+
+
+def test_rehearsal_partial_and_caution_stand_over_every_table_and_part() -> None:
     given = summary(venue="emulator:openai", state="partial", caution="Beware of the level.")
-    page = Page(render_page(given, [EXAMPLE]))
-    assert page.tags.count("table") == 6
+    page = Page(render_page(given, charts(given, ITEMS), explorer()))
+    tables = page.tags.count("table")
     sections = page.headings[1:]
-    assert len(sections) == 7
+    assert len(sections) == tables + 2  # charts, answers
     for section in sections:
         assert section.startswith("EMULATOR — rehearsal, not a result PARTIAL 1,610 of 1,920")
-    assert all("Beware of the level." in section for section in sections[:6])
+    assert page.text.count("Beware of the level.") == tables + 1
 
     markdown = render_markdown(given)
     headings = [line for line in markdown.splitlines() if line.startswith("#")]
-    assert len(headings) == 7
+    assert len(headings) == tables + 1
     assert all("EMULATOR — rehearsal, not a result · PARTIAL 1,610 of 1,920" in line for line in headings)
-    assert markdown.count("> **Caution:** Beware of the level.") == 6
+    assert markdown.count("> **Caution:** Beware of the level.") == tables
 
 
 def test_a_real_and_whole_run_carries_no_mark() -> None:
@@ -65,35 +91,47 @@ def test_a_real_and_whole_run_carries_no_mark() -> None:
 
 
 def test_a_page_holds_everything_the_summary_says() -> None:
-    text = Page(render_page(summary(), [EXAMPLE])).text
-    rendered = Page(MarkdownIt("commonmark").enable("table").render(render_markdown(summary()))).text
+    given = summary(remarks=("The thread brings the parent.",))
+    text = Page(render_page(given)).text
+    rendered = Page(MarkdownIt("commonmark").enable("table").render(render_markdown(given))).text
     for said in ("0.612 [0.55, 0.67]", "floor: majority", "gaming", "120,345", "$0.0042", "price unknown"):
         assert said in text
         assert said in rendered
-    for said in ("numpy 2.4", "0.1.0", "failure: unparsable", "3.1__gpt-9__strict__ab12"):
+    for said in ("numpy 2.4", "0.1.0", "failure: unparsable", "3.1__gpt-9__strict__ab12", "brings the parent"):
         assert said in text
         assert said in rendered
+
+
+def test_every_chart_is_in_the_page_and_links_to_its_files() -> None:
+    drawn = charts(summary(), ITEMS)
+    page, markdown = Page(render_page(summary(), drawn)), render_markdown(summary(), drawn)
+    assert page.tags.count("svg") == page.tags.count("figure") == len(drawn) > 0
+    for chart in drawn:
+        assert {f"charts/{chart.name}.{kind}" for kind in ("svg", "png", "pdf")} <= page.values("href")
+        assert f"](charts/{chart.name}.png)" in markdown
 
 
 def test_strangers_texts_are_shown_and_do_nothing() -> None:
     rows = [*scored_rows(), score("p-conv", "balanced_accuracy", 0.5, group=f"domain={NASTY}", note=NASTY)]
-    given = summary(rows, model=NASTY, title=NASTY, caution=NASTY, explanation=NASTY, versions={NASTY: NASTY})
-    page = Page(render_page(given, [Example(*[NASTY] * 6)]))
+    given = summary(
+        rows, model=NASTY, title=NASTY, caution=NASTY, explanation=NASTY, versions={NASTY: NASTY}, remarks=(NASTY,)
+    )
+    page = Page(render_page(given, charts(given, ITEMS)))
     assert "script" not in page.tags
     assert not set("\x1b\u202e") & set(page.text)
     assert "<script>alert(1)</script> a|b red back" in page.text
-    assert page.tags.count("details") == 1
 
     shown = Page(MarkdownIt("commonmark", {"html": True}).enable("table").render(render_markdown(given)))
     assert not {"script", "code", "em", "a"} & set(shown.tags)
     assert not set("\x1b\u202e") & set(shown.text)
 
 
-def test_examples_keep_their_lines_and_say_when_there_is_no_answer() -> None:
-    page = Page(render_page(summary(), [EXAMPLE, Example("def", "np-conv", "p", None, "r", "pending")]))
-    assert "  indented\n\n prompt" in page.text
-    assert "no answer" in page.text
-    assert page.tags.count("details") == 2
+def test_a_page_says_which_instances_can_be_read_and_warns_of_real_people() -> None:
+    assert "All 3 instances" in Page(render_page(summary(), (), explorer())).text
+    sampled = Page(render_page(summary(), (), explorer(total=4711))).text
+    assert "Showing 3 of 4,711 instances" in sampled
+    assert "scores.parquet beside this file" in sampled
+    assert "written by real people" in sampled
 
 
 def test_nothing_to_show_is_explained() -> None:

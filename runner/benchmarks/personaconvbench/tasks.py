@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import cast
 
 import polars as pl
 
 from runner.benchmarks import answers
-from runner.benchmarks.base import Context, Corpus, Options, Scored, Selection
-from runner.benchmarks.personaconvbench import paper, scoring, strict
+from runner.benchmarks.base import Context, Corpus, Design, Judge, Options, Scored, Selection
+from runner.benchmarks.personaconvbench import paper, strict
 from runner.benchmarks.personaconvbench.corpus import PersonaCorpus
-from runner.metrics.score import Score
+from runner.benchmarks.personaconvbench.paper.prompts import MAX_OUTPUT_TOKENS
+from runner.benchmarks.personaconvbench.strict import scoring
+from runner.benchmarks.personaconvbench.strict.limits import ANSWER_TOKENS
+from runner.benchmarks.personaconvbench.strict.scoring import Kind
+from runner.metrics.score import Effect
 from runner.request import Request
 
-Kind = Literal["sign", "value", "text"]
-
 TITLES: dict[Kind, str] = {"sign": "score sign", "value": "score value", "text": "next text"}
-EFFECTS = ("personal", "conversation", "interaction")
+
+
+def _answer_tokens(kind: Kind, limit: int) -> tuple[int, int, int]:
+    """A word is a token or a little more, a number one to some; a text may fill its limit."""
+    if kind == "text":
+        return 15, 60, limit
+    return (1, 1, 3) if kind == "sign" else (1, 2, 6)
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,11 @@ class StrictStage:
             return None if number is None else str(number)
         return answers.clean_text_answer(text)
 
+    @property
+    def answer_tokens(self) -> tuple[int, int, int]:
+        """By what is asked for."""
+        return _answer_tokens(self.kind, ANSWER_TOKENS[self.kind])
+
 
 @dataclass(frozen=True)
 class StrictTask:
@@ -56,6 +69,7 @@ class StrictTask:
     all_settings = (*strict.SETTINGS, *strict.ARMS)
     default_samples = 1
     caution = None
+    remarks = scoring.REMARKS
 
     @property
     def title(self) -> str:
@@ -76,26 +90,24 @@ class StrictTask:
         """The three effects of the 2 x 2, when all four of its settings are asked."""
         if not set(strict.SETTINGS) <= set(settings):
             return ()
-        return tuple(f"{self.name}: {effect} effect on {self.primary}" for effect in EFFECTS)
+        return scoring.family(self.name, self.kind)
 
     def instances(self, corpus: Corpus, options: Options) -> Selection:
         """Strict selection and its nested sample."""
         return strict.select(cast(PersonaCorpus, corpus), options, self.kind, all_scores=self.all_scores)
 
-    def score(self, frame: pl.DataFrame) -> Scored:
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Answers, and for texts embeddings where they can be had."""
+        return scoring.judges(self.kind)
+
+    def score(self, items: pl.DataFrame, design: Design) -> Scored:
         """Every instance counted."""
-        return scoring.score(_weighted(frame), self.kind)
+        return scoring.score(items, self.kind, design, self.name)
 
-    def floors(self, frame: pl.DataFrame) -> tuple[Score, ...]:
-        """What a trivial predictor reaches."""
-        return scoring.floors(_weighted(frame), self.kind)
-
-
-def _weighted(frame: pl.DataFrame) -> pl.DataFrame:
-    """Weights N_h / n_h of the instances that are there, per setting, mean 1: any prefix of a sample is a sample."""
-    taken = pl.col("instance_id").n_unique().over("setting", "stratum")
-    raw = pl.col("stratum_size") / taken
-    return frame.with_columns(weight=raw / raw.mean().over("setting"))
+    def versus(self, first: pl.DataFrame, second: pl.DataFrame, name: str, design: Design) -> tuple[Effect, ...]:
+        """Two models on the same answers, setting by setting; p-conv is tested."""
+        return tuple(scoring.versus(first, second, name, self.kind, design))
 
 
 @dataclass(frozen=True)
@@ -112,6 +124,11 @@ class PaperStage:
     def parse(self, text: str) -> str | None:
         """As the reference's GPT evaluators read answers."""
         return paper.parse(self.kind, text)
+
+    @property
+    def answer_tokens(self) -> tuple[int, int, int]:
+        """By what is asked for."""
+        return _answer_tokens(self.kind, MAX_OUTPUT_TOKENS[self.kind])
 
 
 @dataclass(frozen=True)
@@ -139,8 +156,8 @@ class PaperTask:
 
     @property
     def primary(self) -> str:
-        """The reference names none; its tables begin with this one."""
-        return {"sign": "accuracy", "value": "rmse", "text": "rouge_l"}[self.kind]
+        """The reference names none."""
+        return paper.PRIMARY[self.kind]
 
     @property
     def stages(self) -> tuple[PaperStage, ...]:
@@ -155,13 +172,23 @@ class PaperTask:
         """The reference's selection, in its order."""
         return paper.select(cast(PersonaCorpus, corpus), options, self.kind)
 
-    def score(self, frame: pl.DataFrame) -> Scored:
-        """The reference's aggregation: failed answers leave the denominator."""
-        return paper.score(frame, self.kind)
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Answers, and for texts embeddings where they can be had."""
+        return paper.judges(self.kind)
 
-    def floors(self, frame: pl.DataFrame) -> tuple[Score, ...]:
-        """Trivial predictors under the same aggregation."""
-        return paper.floors(frame, self.kind)
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Every difference from the strict protocol."""
+        return paper.remarks(self.kind)
+
+    def score(self, items: pl.DataFrame, design: Design) -> Scored:
+        """The reference's aggregation: failed answers leave the denominator. Nothing is tested."""
+        return paper.score(items, self.kind)
+
+    def versus(self, first: pl.DataFrame, second: pl.DataFrame, name: str, design: Design) -> tuple[Effect, ...]:
+        """Two models on the answers that both gave, without tests."""
+        return tuple(paper.versus(first, second, name, self.kind, design))
 
 
 TASKS = (

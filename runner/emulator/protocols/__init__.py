@@ -3,7 +3,7 @@
 1. ``tariffs/<provider>.toml``: prices, catalogue, ``[rules]`` and ``[cache]`` (``rules.py`` says what they mean).
 2. ``protocols/<name>_lines.py``: a ``Wire`` (``wire.py``), how lines are read and results written. Its methods get the
    ``Job``: look models up by ``tariff(job.provider).model(name, job.created_at)``; what the create said is in
-   ``job.options``. A text that breaks into blocks becomes several messages; ``Ask.marks`` are cache breakpoints.
+   ``job.options``. The blocks of a message are one text; ``Ask.marks`` are cache breakpoints, within it or behind it.
 3. ``protocols/<name>.py``: ``app(branch)`` makes a Starlette application of the routes below ``/<provider>``, with its
    own exception handlers (404, ``branch.Unknown``, ``admission.Full``, own refusals), and ``DIALECT`` ends the file.
    Handlers only translate: ``Branch`` creates, retrieves, lists, cancels and keeps files, and knows the clock.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from runner.emulator.tariff import Model
@@ -44,16 +45,24 @@ def refusal(message: str, kind: str = "invalid_request_error") -> Json:
 
 
 def texts_of(params: Json) -> Messages:
-    """Role and text of each block, the system's first; what is malformed counts as no text (it is refused later)."""
-    return tuple((role, str(block.get("text", ""))) for role, block in _blocks(params))
+    """Role and text of each turn, the system's first; what is malformed counts as no text (it is refused later)."""
+    return tuple((role, "".join(_text(block) for block in blocks)) for role, blocks in _turns(params))
 
 
 def marks_of(params: Json) -> tuple[Mark, ...]:
     """The cache breakpoints; one at the top level stands for the last block."""
-    blocks = [block for _, block in _blocks(params)]
-    asked = [(number, block.get("cache_control")) for number, block in enumerate(blocks, 1)]
-    asked.append((len(blocks), params.get("cache_control")))
-    return tuple(Mark(number, control.get("ttl") == "1h") for number, control in asked if isinstance(control, dict))
+    turns = list(_turns(params))
+    marks: list[Mark] = []
+    for number, (_, blocks) in enumerate(turns):
+        chars = 0
+        for place, block in enumerate(blocks, 1):
+            chars += len(_text(block))
+            if isinstance(control := block.get("cache_control"), dict):
+                is_last = place == len(blocks)
+                marks.append(Mark(number + is_last, control.get("ttl") == "1h", 0 if is_last else chars))
+    if isinstance(control := params.get("cache_control"), dict):
+        marks.append(Mark(len(turns), control.get("ttl") == "1h"))
+    return tuple(marks)
 
 
 def thinking_of(params: Json, model: Model) -> tuple[float | None, int | None]:
@@ -85,14 +94,19 @@ def params_refusal(params: Json, model: Model | None, version: str, tokens: int)
     )
 
 
-def _blocks(params: Json) -> Iterator[tuple[str, Json]]:
+def _turns(params: Json) -> Iterator[tuple[str, list[Json]]]:
+    """Role and blocks, those that are objects."""
     messages = params.get("messages")
     turns: list[Any] = [{"role": "system", "content": params["system"]}] if params.get("system") else []
     for turn in turns + (messages if isinstance(messages, list) else []):
         if isinstance(turn, dict):
             content = turn.get("content")
             blocks = [{"text": content}] if isinstance(content, str) else content if isinstance(content, list) else []
-            yield from ((str(turn.get("role")), block) for block in blocks if isinstance(block, dict))
+            yield str(turn.get("role")), [block for block in blocks if isinstance(block, dict)]
+
+
+def _text(block: Json) -> str:
+    return str(block.get("text", ""))
 
 
 def _messages_refusal(params: Json) -> Json | None:
@@ -190,9 +204,28 @@ def _limits_refusal(params: Json, model: Model, tokens: int) -> Json | None:
     if limit > model.max_output:
         most = f"{limit} > {model.max_output}, which is the maximum allowed number of output tokens for {model.name}"
         return refusal(f"max_tokens: {most}")
-    if len(marks_of(params)) > MOST_MARKS:
-        found = len(marks_of(params))
-        return refusal(f"A maximum of {MOST_MARKS} blocks with cache_control may be provided. Found {found}.")
+    if found := _caching_refusal(params):
+        return found
     if tokens >= model.window:
         return refusal(NO_ROOM.format(tokens=tokens, window=model.window))
+    return None
+
+
+def _caching_refusal(params: Json) -> Json | None:
+    """Four marks at most, of known durations, the longer before the shorter. Too short a beginning is no error."""
+    blocks = [block for _, blocks in _turns(params) for block in blocks]
+    controls = [each["cache_control"] for each in (*blocks, params) if each.get("cache_control") is not None]
+    for control in controls:
+        if not isinstance(control, dict) or control.get("type") != "ephemeral":
+            return refusal("cache_control: Input tag does not match any of the expected tags: 'ephemeral'")
+        if control.get("ttl", "5m") not in ("5m", "1h"):
+            return refusal("cache_control.ephemeral.ttl: Input should be '5m' or '1h'")
+    marks = marks_of(params)
+    if len(marks) > MOST_MARKS:
+        return refusal(f"A maximum of {MOST_MARKS} blocks with cache_control may be provided. Found {len(marks)}.")
+    if any(later.is_long and not sooner.is_long for sooner, later in pairwise(marks)):
+        message = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. "
+        return refusal(
+            message + "Note that blocks are processed in the following order: `tools`, `system`, `messages`."
+        )
     return None

@@ -32,11 +32,16 @@ def messages_of(body: Json, field: str = "messages") -> Messages:
     return tuple((str(m.get("role")), _content(m.get("content"))) for m in body[field] if isinstance(m, dict))
 
 
-def _content(content: Any) -> str:
+def parts_of(content: Any) -> list[Json]:
+    """The parts of a content that have a text; a plain text is one."""
     if isinstance(content, str):
-        return content
+        return [{"text": content}]
     parts = content if isinstance(content, list) else []
-    return "".join(str(p.get("text", "")) for p in parts if isinstance(p, dict) and p.get("type") in TEXTS)
+    return [part for part in parts if isinstance(part, dict) and part.get("type") in TEXTS]
+
+
+def _content(content: Any) -> str:
+    return "".join(str(part.get("text", "")) for part in parts_of(content))
 
 
 def body_refusal(body: Json, model: Model, tokens: int) -> Json | None:

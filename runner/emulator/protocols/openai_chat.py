@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from runner.emulator.protocols.openai_body import body_refusal, messages_of, refusal
+from runner.emulator.protocols.openai_caching import caching_refusal
 from runner.emulator.protocols.openai_efforts import effort_refusal, efforts_of, thinks
 from runner.emulator.protocols.openai_endpoint import ONLY_RESPONSES, Asked, Wish, token
 from runner.emulator.tariff import Model
@@ -40,7 +41,8 @@ class Chat:
         if efforts_of(model) and body.get("max_tokens") is not None:
             message = "Unsupported parameter: 'max_tokens' is not supported with this model. "
             return refusal(message + "Use 'max_completion_tokens' instead.", "max_tokens", "unsupported_parameter")
-        return body_refusal(body, replace(model, reasoning=thinks(model, effort)), tokens)
+        found = body_refusal(body, replace(model, reasoning=thinks(model, effort)), tokens)
+        return found or caching_refusal(body, self.prompt, model)
 
     def answer(self, ask: Asked, version: str, choices: Sequence[Choice], usage: Usage, now: float, salt: str) -> Json:
         """A whole ``chat.completion``. Cache writes are told of models that charge them."""

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from runner.emulator.jobs import Job
+from runner.emulator.protocols.openai_caching import marks_of
 from runner.emulator.protocols.openai_chat import Chat
 from runner.emulator.protocols.openai_efforts import THINKING
 from runner.emulator.protocols.openai_endpoint import Asked, Endpoint, token
@@ -118,6 +119,7 @@ class OpenAILines:
             messages=endpoint.messages(body),
             max_tokens=wish.max_tokens,
             n=wish.n,
+            marks=marks_of(body, endpoint.prompt, model),
             thinking=None if wish.effort is None else THINKING[wish.effort],
             path=endpoint.path,
             effort=wish.effort,

@@ -14,6 +14,7 @@ from runner.emulator.protocols.openai_body import (
     unknown_refusal,
     window_refusal,
 )
+from runner.emulator.protocols.openai_caching import caching_refusal
 from runner.emulator.protocols.openai_efforts import effort_refusal, thinks
 from runner.emulator.protocols.openai_endpoint import Asked, Wish, token
 from runner.emulator.tariff import Model
@@ -62,6 +63,7 @@ class Responses:
         return (
             effort_refusal(effort, "reasoning.effort", model)
             or sampling_refusal(body, replace(model, reasoning=thinks(model, effort)))
+            or caching_refusal(body, self.prompt, model)
             or window_refusal(model, tokens, "input")
         )
 

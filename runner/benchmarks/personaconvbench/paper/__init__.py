@@ -14,12 +14,14 @@ import polars as pl
 from runner.benchmarks.base import Context, Options, Selection
 from runner.benchmarks.personaconvbench.corpus import PersonaCorpus
 from runner.benchmarks.personaconvbench.paper.answers import parse
-from runner.benchmarks.personaconvbench.paper.floors import floors
 from runner.benchmarks.personaconvbench.paper.frame import SETTINGS, Kind
 from runner.benchmarks.personaconvbench.paper.leaks import CAUTION, KNOWN_LEAKS
 from runner.benchmarks.personaconvbench.paper.posts import Posts
 from runner.benchmarks.personaconvbench.paper.prompts import requests_from
-from runner.benchmarks.personaconvbench.paper.scoring import METRICS, score
+from runner.benchmarks.personaconvbench.paper.published import published
+from runner.benchmarks.personaconvbench.paper.remarks import remarks
+from runner.benchmarks.personaconvbench.paper.rivals import PRIMARY, versus
+from runner.benchmarks.personaconvbench.paper.scoring import METRICS, judges, score
 from runner.benchmarks.personaconvbench.paper.select_scores import select_scores
 from runner.benchmarks.personaconvbench.paper.select_texts import select_texts
 from runner.request import Request
@@ -31,14 +33,18 @@ __all__ = [
     "CAUTION",
     "KNOWN_LEAKS",
     "METRICS",
+    "PRIMARY",
     "SETTINGS",
     "VERSION",
     "Kind",
-    "floors",
+    "judges",
     "parse",
+    "published",
+    "remarks",
     "requests",
     "score",
     "select",
+    "versus",
 ]
 
 

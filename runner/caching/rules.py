@@ -1,0 +1,71 @@
+"""What is known of each provider's prompt cache: ``rules.toml``, which says what its keys mean."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from runner.request import Ttl
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """For how long a marked beginning is kept, and the expected share of its readers that find it."""
+
+    ttl: Ttl
+    hits: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """One model's cache. Counts are tokens, ``hits`` a share from 0 to 1; ``lifetimes`` from the longest on."""
+
+    from_tokens: int
+    source: str
+    checked: date
+    step_tokens: int = 1
+    unasked: bool = False
+    hits: float = 0.0
+    writes_whole: bool = False
+    takes_key: bool = False
+    lifetimes: tuple[Lifetime, ...] = ()
+
+    @property
+    def assumption(self) -> str:
+        """What every expectation rests on, in words."""
+        if self.unasked:
+            return f"{self.hits:.0%} hits"
+        return ", ".join(f"{each.hits:.0%} hits within {_SPOKEN[each.ttl]}" for each in self.lifetimes)
+
+    @property
+    def most_hint_bytes(self) -> int:
+        """What a line can grow by when it is told of caching."""
+        return _MARKS_BYTES * bool(self.lifetimes) + _SETTINGS_BYTES * (self.takes_key or self.writes_whole)
+
+
+_SPOKEN = {"5m": "5 minutes", "30m": "30 minutes", "1h": "an hour"}
+_MARKS_BYTES = 480
+"""Four marks of at most 100 bytes and the last block's frame."""
+_SETTINGS_BYTES = 100
+"""A key and the mode."""
+
+
+def rules_of(provider: str, model: str) -> Rules | None:
+    """The rules of a model (its id, without its provider's name); None where no cache in batches is known."""
+    row: dict[str, Any] | None = _table().get(provider)
+    if row is None:
+        return None
+    own: dict[str, Any] = next((each for each in row.get("models", ()) if re.match(each["names"], model)), {})
+    fields = {key: value for key, value in (row | own).items() if key not in ("models", "names")}
+    fields["lifetimes"] = tuple(Lifetime(**each) for each in fields.get("lifetimes", ()))
+    return Rules(**fields)
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(resources.files("runner.caching").joinpath("rules.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,159 @@
+"""A comparison in the forms that others read: the suffix of the file says which."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from runner.errors import RunnerError
+from runner.reporting.compare_page import render_comparison
+from runner.reporting.comparison import Comparison
+from runner.reporting.latex import to_latex
+from runner.reporting.leaderboard import comparison_tables
+from runner.reporting.table import escape_markdown, to_markdown
+from runner.reporting.words import plain
+
+SCHEMA: Mapping[str, pl.DataType] = {
+    "run": pl.String(),
+    "model": pl.String(),
+    "task": pl.String(),
+    "protocol": pl.String(),
+    "setting": pl.String(),
+    "group": pl.String(),
+    "metric": pl.String(),
+    "value": pl.Float64(),
+    "low": pl.Float64(),
+    "high": pl.Float64(),
+    "n": pl.Int64(),
+    "coverage": pl.Float64(),
+    "floor": pl.String(),
+    "note": pl.String(),
+    "venue": pl.String(),
+    "corpus": pl.String(),
+    "cost_usd": pl.Float64(),
+    "state": pl.String(),
+    "rehearsal": pl.Boolean(),
+}
+"""Columns of the long frame: a row is one value of one run (``floor`` is null for the model's own)."""
+
+
+def exported(comparison: Comparison, path: Path) -> bytes:
+    """The content of a file of this name. Raises RunnerError for a suffix that there is no writer for."""
+    return writer_of(path)(comparison)
+
+
+def writer_of(path: Path) -> Callable[[Comparison], bytes]:
+    """What writes files of this suffix. Raises RunnerError naming those there are."""
+    if path.suffix.lower() not in _WRITERS:
+        raise RunnerError(
+            f"{path} has a suffix that no table is written for: give it a name that ends with one of "
+            f"{', '.join(_WRITERS)}."
+        )
+    return _WRITERS[path.suffix.lower()]
+
+
+def long_frame(comparison: Comparison) -> pl.DataFrame:
+    """Every metric of every run and of its floors: raw numbers in the columns of ``SCHEMA``."""
+    rows = [
+        {
+            **asdict(score),
+            "run": entry.summary.run,
+            "model": entry.summary.model,
+            "task": entry.summary.task,
+            "protocol": entry.summary.protocol,
+            "venue": entry.summary.venue,
+            "corpus": entry.summary.corpus,
+            "cost_usd": entry.cost_usd,
+            "state": entry.summary.state,
+            "rehearsal": board.is_rehearsal,
+        }
+        for board in comparison.boards
+        for entry in board.entries
+        for score in (*entry.summary.rows, *entry.summary.floors)
+    ]
+    return pl.DataFrame(rows, schema=dict(SCHEMA), orient="row")
+
+
+def _markdown(comparison: Comparison) -> bytes:
+    parts = ["# Leaderboard\n", *map(to_markdown, comparison_tables(comparison))]
+    if comparison.remarks:
+        parts.append("\n".join(f"- {escape_markdown(remark)}" for remark in comparison.remarks) + "\n")
+    return "\n".join(parts).encode()
+
+
+def _csv(comparison: Comparison) -> bytes:
+    frame = long_frame(comparison)
+    texts = (name for name, kind in SCHEMA.items() if kind == pl.String())
+    safe = [
+        pl.Series(name, [None if text is None else _inert(text) for text in frame[name]], pl.String) for name in texts
+    ]
+    return frame.with_columns(safe).write_csv().encode()
+
+
+def _inert(text: str) -> str:
+    """What a spreadsheet would take for a formula gets an apostrophe in front."""
+    text = plain(text)
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+
+
+def _parquet(comparison: Comparison) -> bytes:
+    buffer = io.BytesIO()
+    long_frame(comparison).write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _json(comparison: Comparison) -> bytes:
+    content = {
+        "scores": long_frame(comparison).to_dicts(),
+        "effects": [
+            {"run": entry.summary.run, **asdict(effect)}
+            for board in comparison.boards
+            for entry in board.entries
+            for effect in entry.summary.effects
+        ],
+        "pairs": [
+            {"board": board.title, "rehearsal": board.is_rehearsal, **asdict(pair)}
+            for board in comparison.boards
+            for pair in board.pairs
+        ],
+        "published": [
+            {
+                "board": beside.board.title,
+                "source": beside.source,
+                "footnotes": beside.footnotes,
+                "rows": [
+                    {"model": model, "setting": setting, "metric": metric, "value": value}
+                    for model, setting, metric, value in beside.rows
+                ],
+            }
+            for beside in comparison.published
+        ],
+        "cautions": _cautions(comparison),
+        "remarks": comparison.remarks,
+    }
+    return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _cautions(comparison: Comparison) -> dict[str, Any]:
+    summaries = (entry.summary for board in comparison.boards for entry in board.entries)
+    return {summary.run: summary.caution for summary in summaries if summary.caution}
+
+
+def _latex(comparison: Comparison) -> bytes:
+    return to_latex(comparison_tables(comparison), comparison.remarks).encode()
+
+
+_WRITERS: Mapping[str, Callable[[Comparison], bytes]] = {
+    ".md": _markdown,
+    ".csv": _csv,
+    ".tex": _latex,
+    ".json": _json,
+    ".parquet": _parquet,
+    ".html": lambda comparison: render_comparison(comparison).encode(),
+}

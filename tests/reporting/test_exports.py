@@ -1,0 +1,172 @@
+"""A comparison in other forms: nothing is lost in the long frame, and no text of a stranger can do anything."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from runner.errors import RunnerError
+from runner.reporting.comparison import Comparison
+from runner.reporting.exports import SCHEMA, exported, long_frame
+from runner.reporting.latex import escape_latex
+from runner.reporting.summary import REHEARSAL
+from tests.reporting.boards_to_show import beside, board, effect, pair, run, two_models
+from tests.reporting.runs_to_show import NASTY, score
+
+BOOKTABS = {
+    "begin",
+    "end",
+    "caption",
+    "centering",
+    "scriptsize",
+    "setlength",
+    "tabcolsep",
+    "toprule",
+    "midrule",
+    "bottomrule",
+}
+BOOKTABS |= {"par", "smallskip", "raggedright", "approx", "downarrow", "cdot", "geq"}
+BOOKTABS |= {"textbackslash", "textasciitilde", "ensuremath", "ldots"}
+
+
+def _text(comparison: Comparison, name: str) -> str:
+    return exported(comparison, Path(name)).decode()
+
+
+def _nasty() -> Comparison:
+    nasty = run(NASTY, 0.7, caution=NASTY)
+    tested = (pair(NASTY, "b", 0.1, 0.05, 0.2, 0.01, 0.01),)
+    made = board(nasty, run("b", 0.6), pairs=tested, title=NASTY)
+    footnoted = replace(beside(nasty, title=NASTY), source=NASTY, footnotes=(NASTY,))
+    return Comparison((made,), (footnoted,), (NASTY,))
+
+
+def test_the_long_frame_holds_every_value_of_every_run_and_floor_unrounded() -> None:
+    third = 1 / 3
+    made = run("a", 0.7)
+    made = replace(made, rows=(*made.rows, score("p-conv", "mcc", third), score("p-conv", "mae", None, note="n/a")))
+    frame = long_frame(Comparison((board(made, run("b", 0.6)),)))
+    assert frame.schema == pl.Schema(SCHEMA)
+    assert frame.height == sum(len(each.rows) + len(each.floors) for each in (made, run("b", 0.6)))
+    row = frame.row(by_predicate=pl.col("metric") == "mcc", named=True)
+    assert (row["value"], row["model"], row["cost_usd"], row["floor"]) == (third, "a", 2.0, None)
+    assert frame.filter(pl.col("metric") == "mae")["value"].to_list() == [None], "undefined is no zero"
+
+
+def test_csv_json_and_parquet_hold_the_same_frame() -> None:
+    made = two_models()
+    frame = long_frame(made)
+    assert pl.read_parquet(io.BytesIO(exported(made, Path("t.parquet")))).equals(frame)
+    assert pl.read_csv(exported(made, Path("t.csv")), schema=dict(SCHEMA)).equals(frame)
+    scores = json.loads(exported(made, Path("t.json")))["scores"]
+    assert pl.DataFrame(scores, schema=dict(SCHEMA), orient="row").equals(frame)
+
+
+def test_in_every_raw_form_each_row_of_a_rehearsal_says_that_it_is_one() -> None:
+    frame = long_frame(two_models())
+    assert set(frame.filter("rehearsal")["venue"]) == {"emulator:openai"}
+    assert set(frame.filter(~pl.col("rehearsal"))["venue"]) == {"openai"}
+
+
+def test_json_also_holds_effects_pairs_published_values_and_remarks() -> None:
+    made = two_models()
+    content = json.loads(exported(replace(made, published=(beside(run("a", 0.7)),)), Path("t.json")))
+    assert content["pairs"][0]["p_holm"] == 0.0004
+    assert {each["name"] for each in content["effects"]} == {"personal", "p-conv - majority"}
+    assert content["published"][0]["rows"][0]["value"] == 0.9122
+    assert content["published"][0]["footnotes"] == ["F1 is of two kinds"]
+    assert content["remarks"] == ["A run was left out."]
+
+
+def test_markdown_holds_every_table_with_its_marks_and_remarks() -> None:
+    text = _text(two_models(), "t.md")
+    assert text.count("\n## ") == 3
+    assert f"## {REHEARSAL} · Leaderboard" in text
+    assert "| gpt-9 | 0.700 [0.65, 0.75] |" in text
+    assert "- A run was left out." in text
+
+
+def test_latex_needs_nothing_but_booktabs_and_every_brace_and_environment_is_closed() -> None:
+    for made in (two_models(), _nasty(), replace(two_models(), published=(beside(run("a", 0.7)),))):
+        text = _text(made, "t.tex").removeprefix("% needs \\usepackage{booktabs}\n")
+        assert set(re.findall(r"\\([a-zA-Z]+)", text)) <= BOOKTABS
+        bare = re.sub(r"\\[{}\\%&#_$^]", "", text)
+        assert bare.count("{") == bare.count("}")
+        assert bare.count("$") % 2 == 0
+        assert re.findall(r"\\begin\{(\w+)\}", text) == [
+            name for _ in range(text.count(r"\begin{table}")) for name in ("table", "tabular")
+        ]
+        assert text.count(r"\begin{") == text.count(r"\end{")
+        assert text.isascii()
+
+
+def test_every_line_of_a_latex_table_has_as_many_cells_as_its_columns() -> None:
+    made = board(run("a & b % c_d #1 {x} ^~ \\input{/etc/passwd}", 0.7), run("[b]", 0.6))
+    text = _text(Comparison((made,)), "t.tex")
+    lines = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {10}
+    assert re.search(r"^\s*\{\}\[b\]", text, re.MULTILINE), "a bracket after a rule would be its argument"
+    assert r"\input" not in text
+
+
+def test_a_letter_that_latex_does_not_know_is_named_by_its_number() -> None:
+    assert escape_latex("50 % & $1_000") == r"50 \% \& \$1\_000"
+    assert "[U+9B5A]" in _text(Comparison((board(run("魚", 0.7)),)), "t.tex")
+
+
+def test_nothing_that_a_stranger_wrote_becomes_markup_or_a_control_code() -> None:
+    page = _text(_nasty(), "t.html")
+    assert "<script" not in page
+    assert "alert(1)" in page
+    for name in ("t.html", "t.md", "t.csv", "t.tex"):
+        text = _text(_nasty(), name)
+        assert not re.search("[\x1b\u202e]", text), name
+    assert "<script" not in _text(_nasty(), "t.md")
+
+
+def test_a_name_that_a_spreadsheet_would_compute_is_a_text_in_csv_and_itself_in_parquet() -> None:
+    made = Comparison((board(run('=HYPERLINK("http://x")', 0.7)),))
+    assert set(pl.read_csv(exported(made, Path("t.csv")))["model"]) == {'\'=HYPERLINK("http://x")'}
+    assert set(long_frame(made)["model"]) == {'=HYPERLINK("http://x")'}
+
+
+def test_the_page_asks_nobody_for_anything_and_draws_each_board_that_has_values() -> None:
+    page = _text(two_models(), "t.html")
+    assert not re.search(r"""(?:src|href)=["'](?!#)|url\((?!#)|@import""", page)
+    assert "default-src 'none'" in page
+    assert page.count("<svg") == 2
+    assert page.count("<table>") == 3
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids)), "two drawings of a page must not share an id"
+    empty = Comparison((board(run("a", 0.7, explanation=None)),))
+    bare = replace(empty.boards[0].entries[0].summary, rows=())
+    assert "<svg" not in _text(Comparison((board(bare),)), "t.html")
+
+
+def test_a_page_of_rehearsals_only_begins_with_the_word() -> None:
+    rehearsal = board(run("a", 0.7, venue="emulator:openai"), is_rehearsal=True)
+    page = _text(Comparison((rehearsal,)), "t.html")
+    assert f"<title>{REHEARSAL} · Leaderboard</title>" in page
+    assert "<title>Leaderboard</title>" in _text(two_models(), "t.html")
+
+
+def test_the_same_comparison_gives_the_same_bytes() -> None:
+    for name in ("t.md", "t.csv", "t.tex", "t.json", "t.parquet", "t.html"):
+        assert exported(two_models(), Path(name)) == exported(two_models(), Path(name))
+
+
+def test_an_undefined_effect_is_null_in_json() -> None:
+    made = board(run("a", 0.7, effects=(effect("personal", None, None, None, note="no interval"),)))
+    assert json.loads(exported(Comparison((made,)), Path("t.json")))["effects"][0]["value"] is None
+
+
+@pytest.mark.parametrize("name", ["table.xlsx", "table", "table.md.gz"])
+def test_an_unknown_suffix_is_told_the_known_ones(name: str) -> None:
+    with pytest.raises(RunnerError, match=r"\.md, \.csv, \.tex, \.json, \.parquet, \.html"):
+        exported(two_models(), Path(name))
