@@ -171,7 +171,9 @@ def _shares(
         _, member = np.unique(classes, return_inverse=True)
         of_class = np.bincount(member, weights).astype(np.float64)
         mass, groups = of_class[member], len(of_class)
-    shares: FloatArray = _total(terms) * weights / (mass * groups)
+    difference, size = _total(terms), np.abs(terms).sum(axis=0)
+    difference[np.abs(difference) < _ROUNDING * size] = 0.0  # of equal scores rounding leaves a sign that means nothing
+    shares: FloatArray = difference * weights / (mass * groups)
     # A p of other scores than those behind the value would look like any p. Large scores that cancel leave rounding.
     largest = (np.abs(terms).max(axis=0) * weights / (mass * groups)).sum()
     if not np.isclose(shares.sum(), value, rtol=1e-6, atol=1e-9 * max(1.0, largest)):

@@ -214,6 +214,15 @@ def test_huge_scores_that_cancel_are_no_contradiction() -> None:
         assert effect.value == pytest.approx(0, abs=1e-6)
 
 
+def test_scores_that_cancel_but_for_rounding_show_nothing() -> None:
+    world = World(13, 40)
+    own, donor = (np.random.default_rng(seed).random(world.n) for seed in (1, 2))
+    same = {s: {"rouge_l": Measured(mean(x), x)} for s, x in zip(SETTINGS, (own, own, donor, donor), strict=True)}
+    interaction = Contrast("interaction", "main", dict(zip(SETTINGS, (1, -1, -1, 1), strict=True)))
+    (effect,) = world.effects([interaction], same, draws=999)
+    assert effect.p == 1
+
+
 def test_only_metrics_that_all_settings_have() -> None:
     world = World(11, 30)
     measured = world.signs()
