@@ -9,7 +9,7 @@ export TIKTOKEN_CACHE_DIR ?= $(CURDIR)/.venv/tiktoken
 export NLTK_DATA ?= $(abspath $(VENV))/nltk_data
 
 KNOWN := MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES EFFORT BUDGET WAIT POLL YES EMULATE AS_OF TIER \
-         DEADLINE KEEP_FILES PROVIDER LOOKS OPEN PUBLISHED PYTHON VENV \
+         DEADLINE KEEP_FILES PROVIDER LOOKS OPEN PUBLISHED HALF_WIDTH HISTORY PYTHON VENV \
          TIKTOKEN_CACHE_DIR NLTK_DATA TORCH_INDEX SHELL MAKEFLAGS
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command line,$(origin $(v))),$(v)))
 $(foreach v,$(filter-out $(KNOWN),$(GIVEN)),$(error There is no variable $(v); those there are: $(KNOWN)))
@@ -28,14 +28,14 @@ MINILM := modules.json config.json config_sentence_transformers.json sentence_be
 TORCH := $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo data build estimate submit collect run score report table verify status cancel orphans models prices clean \
+.PHONY: help demo data build estimate plan submit collect run score report table verify status cancel orphans models prices clean \
         test test-all faults lint bench statistics setup wordnet sbert
 
 help: ## this list
 	@echo "usage: make TARGET [VARIABLE=value …]"; echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
 	@echo; echo "variables: MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES EFFORT BUDGET WAIT POLL YES EMULATE"
-	@echo "           AS_OF TIER DEADLINE KEEP_FILES PROVIDER LOOKS OPEN PUBLISHED (README.md)"
+	@echo "           AS_OF TIER DEADLINE KEEP_FILES PROVIDER LOOKS OPEN PUBLISHED HALF_WIDTH HISTORY (README.md)"
 
 demo: $(VENV)/.ready ## the whole chain on the embedded emulator: no key, no money, about a minute
 	@$(RUNNER) demo
@@ -47,7 +47,13 @@ build: $(VENV)/.ready ## select instances and write the requests of MODEL and TA
 	@$(RUNNER) build $(ASKED)
 
 estimate: $(VENV)/.ready ## counts, tokens and cost, before any money moves
-	@$(RUNNER) estimate $(ASKED)
+	@$(RUNNER) estimate $(ASKED) $(call flag,HISTORY,history)
+
+plan: $(VENV)/.ready ## what BUDGET buys, or what HALF_WIDTH needs, for one or several MODELs (MODEL="a b")
+	@$(RUNNER) plan $(foreach m,$(MODEL),--model '$(m)') $(call pick,TASK,task) $(call pick,DATA,data) \
+	  $(call pick,BUDGET,budget) $(call pick,HALF_WIDTH,half-width) $(call pick,LOOKS,looks) \
+	  $(call pick,SETTING,setting) $(call pick,SEED,seed) $(call pick,SAMPLES,samples) $(call pick,EFFORT,effort) \
+	  $(call flag,EMULATE,emulate) $(call pick,AS_OF,as-of)
 
 submit: $(VENV)/.ready ## build if needed, show the cost, ask, and send
 	@$(RUNNER) submit $(ASKED) $(SPEND) $(ORDERS)

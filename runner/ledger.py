@@ -268,9 +268,18 @@ class Ledger:
             self._db.execute(
                 "insert or ignore into looks values (?, ?, ?, ?, ?)", [series, answers, run, planned, _to_sql(at)]
             )
+        found = self.known_look(series, answers)
+        assert found is not None
+        return found
+
+    def known_look(self, series: str, answers: str) -> tuple[int, int | None] | None:
+        """The same of a look that was kept; None where there was none."""
         rows = self._db.execute("select answers, planned from looks where series = ? order by rowid", [series])
         looks = [(row["answers"], row["planned"]) for row in rows]
-        number = [name for name, _ in looks].index(answers) + 1
+        names = [name for name, _ in looks]
+        if answers not in names:
+            return None
+        number = names.index(answers) + 1
         plans = {plan for _, plan in looks[:number]}
         return number, plans.pop() if len(plans) == 1 else None
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-import orjson
-
-from runner.chain.files import write_bytes
 from runner.chain.journal import Point, reached
-from runner.chain.runs import Folders, Run, Workspace
+from runner.chain.promises import keep
+from runner.chain.runs import Run, Workspace
 from runner.chain.stock import room_usd
 from runner.errors import RunnerError
 from runner.ledger import Approval, Ledger
@@ -65,21 +63,6 @@ def withdraw(workspace: Workspace, ledger: Ledger, run: Run, now: datetime, say:
         if ledger.approval(run.name) is None:
             raise RunnerError(f"{run.name} was never approved, so nothing of it was sent.")
         ledger.withdraw(run.name, now)
-
-
-def keep(workspace: Workspace, run: Run, shown: Estimate) -> None:
-    """Keep what was promised when the run was approved; a later look at the cost does not change it."""
-    path = Folders(workspace, run.name).asked / "estimate.json"
-    if path.exists() or shown.total.to_buy == 0:
-        return
-    total = shown.total
-    promise = {
-        "low_usd": total.low_usd,
-        "mid_usd": total.mid_usd,
-        "high_usd": total.high_usd,
-        "bound_usd": shown.bound_usd,
-    }
-    write_bytes(path, orjson.dumps(promise, option=orjson.OPT_INDENT_2))
 
 
 def _bound(ledger: Ledger, run: Run, shown: Estimate, budget_usd: float | None) -> float | None:

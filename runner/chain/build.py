@@ -16,6 +16,7 @@ from runner.benchmarks.base import Context, Selection, Task, Variant
 from runner.chain.data import open_corpus
 from runner.chain.files import write_frame, write_frames
 from runner.chain.journal import Point, reached
+from runner.chain.provenance import digests_of
 from runner.chain.runs import Asked, Folders, Run, Workspace, read_run, touch, write_run
 from runner.errors import RunnerError
 from runner.reporting.steps import steps
@@ -109,7 +110,7 @@ def build(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Run:
     counter = tokens.counter(model)
     context = Context(corpus, asked.options, counter.count, model.window_tokens)
     written = build_stage(folders, 1, task, selection.frame, None, context, model, counter, asked)
-    run = _describe(asked, task, selection, written, model, counter, wanted.source or "", now)
+    run = _describe(folders, asked, task, selection, written, model, counter, wanted.source or "", now)
     write_run(workspace, run)
     reached(Point.BUILT)
     return run
@@ -262,6 +263,7 @@ def _settings(task: Task, wanted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _describe(
+    folders: Folders,
     asked: Asked,
     task: Task,
     selection: Selection,
@@ -289,4 +291,5 @@ def _describe(
         versions={name: importlib.metadata.version(name) for name in names},
         created_at=now.isoformat(timespec="seconds"),
         dialect=providers.dialect(model.provider, model.id, written.first) if written.first else "",
+        digests=digests_of(folders),
     )

@@ -146,7 +146,8 @@ def _fetch(provider: Provider, job: Job, folders: Folders) -> list[Path]:
     assert job.provider_job is not None
     folders.raw.mkdir(parents=True, exist_ok=True)
     found = provider.fetch(job.provider_job, folders.raw)
-    return [path.replace(folders.raw / f"{job.job}{path.name.removeprefix(job.provider_job)}") for path in found]
+    # A provider's id may hold what no file name can: only what the file is stays of its name.
+    return [path.replace(folders.raw / ".".join((job.job, *path.name.split(".")[-3:]))) for path in found]
 
 
 def close(ledger: Ledger, provider: Provider, job: Job, *, keep_files: bool) -> Job:

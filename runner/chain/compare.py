@@ -15,7 +15,7 @@ from runner.benchmarks.base import Benchmark, Design, Task
 from runner.chain.files import write_bytes
 from runner.chain.runs import Asked, Folders, Workspace, read_run
 from runner.errors import RunnerError
-from runner.metrics.multiplicity import holm
+from runner.metrics.multiplicity import ALPHA, holm
 from runner.metrics.score import Effect
 from runner.reporting.comparison import Beside, Board, Comparison, Entry, best_first
 from runner.reporting.exports import exported, writer_of
@@ -43,8 +43,7 @@ class _Scored:
     @property
     def is_rehearsal(self) -> bool:
         """Whether an emulator answered: by its venue, or by the name with which it signs."""
-        signed = "emulator" in self.summary.versions.get("model as returned", "")
-        return is_rehearsal(self.summary.venue) or signed
+        return is_rehearsal(self.asked.venue) or self.summary.is_rehearsal
 
     @property
     def design(self) -> tuple[object, ...]:
@@ -52,7 +51,8 @@ class _Scored:
         asked = self.asked
         variants = tuple(sorted(asked.variants.items()))
         shared = (asked.benchmark, asked.task, asked.protocol, asked.corpus, asked.version, asked.seed, asked.samples)
-        return (self.is_rehearsal, *shared, asked.judge, variants)
+        measured_by = self.summary.signatures.get(self.task.primary)
+        return (self.is_rehearsal, *shared, asked.judge, variants, measured_by)
 
 
 def compare(
@@ -154,9 +154,13 @@ def _board(workspace: Workspace, runs: Sequence[_Scored], title: str, remarks: l
     asked = {setting for run in runs for setting in run.asked.settings}
     settings = tuple(setting for setting in task.all_settings if setting in asked)
     labels = _labels([run.asked for run in runs])
-    largest = _largest(runs)
+    largest = _largest(run for run in runs if settings[0] in run.asked.settings)
     entries = [
-        Entry(label, run.summary, is_superseded=run.summary.instances < largest.get(run.asked.series, 0))
+        Entry(
+            label,
+            run.summary,
+            is_superseded=run.summary.run != largest.get(run.asked.series, run).summary.run,
+        )
         for label, run in zip(labels, runs, strict=True)
     ]
     board = Board(
@@ -170,13 +174,11 @@ def _board(workspace: Workspace, runs: Sequence[_Scored], title: str, remarks: l
     return replace(board, pairs=_pairs(workspace, task, board, remarks))
 
 
-def _largest(runs: Iterable[_Scored]) -> dict[str, int]:
-    """Instances of the largest complete sample of each series of runs that differ in size only."""
-    largest: dict[str, int] = {}
-    for run in runs:
-        if run.summary.state == "complete":
-            largest[run.asked.series] = max(largest.get(run.asked.series, 0), run.summary.instances)
-    return largest
+def _largest(runs: Iterable[_Scored]) -> dict[str, _Scored]:
+    """Of the runs that ask one model the same, in other sizes or settings, the one that says most: the largest."""
+    complete = (run for run in runs if run.summary.state == "complete")
+    ordered = sorted(complete, key=lambda run: (run.summary.instances, len(run.asked.settings)))
+    return {run.asked.series: run for run in ordered}
 
 
 def _labels(asked: Sequence[Asked]) -> list[str]:
@@ -221,7 +223,7 @@ def _pairs(workspace: Workspace, task: Task, board: Board, remarks: list[str]) -
         for one, other in twos:
             name = f"{one.label} - {other.label}"
             try:
-                found += task.versus(items[one.label], items[other.label], name, Design())
+                found += task.versus(items[one.label], items[other.label], name, _design(one, other))
             except pl.exceptions.PolarsError as error:
                 remarks.append(
                     f"{name} is not tested, the scores are of another version ({type(error).__name__}: {error}): "
@@ -229,6 +231,15 @@ def _pairs(workspace: Workspace, task: Task, board: Board, remarks: list[str]) -
                 )
             advance(1)
     return _adjusted(found, board)
+
+
+def _design(one: Entry, other: Entry) -> Design:
+    """Who has looked more often at a growing sample tests more strictly; beyond the looks planned, not at all."""
+    looks = [entry.summary.look for entry in (one, other) if entry.summary.look is not None]
+    alphas = [look.alpha for look in looks]
+    if None in alphas:
+        return Design(tested=False)
+    return Design(1 - min((alpha for alpha in alphas if alpha is not None), default=ALPHA))
 
 
 def _items(workspace: Workspace, entries: Iterable[Entry], setting: str, remarks: list[str]) -> dict[str, pl.DataFrame]:
@@ -246,13 +257,11 @@ def _items(workspace: Workspace, entries: Iterable[Entry], setting: str, remarks
 
 
 def _adjusted(effects: Sequence[Effect], board: Board) -> tuple[Effect, ...]:
-    """Holm's p inside the family of these pairs."""
+    """Holm's p inside the family of these pairs, where all of them could be tested."""
     tested = [effect.p for effect in effects if effect.p is not None]
-    adjusted = iter(holm(tested) if tested else ())
+    adjusted = holm(tested) if len(tested) == len(effects) else [None] * len(effects)
     family = f"model pairs on {board.lead}: {board.primary}"
-    return tuple(
-        replace(effect, family=family, p_holm=None if effect.p is None else next(adjusted)) for effect in effects
-    )
+    return tuple(replace(effect, family=family, p_holm=p) for effect, p in zip(effects, adjusted, strict=True))
 
 
 def _published(groups: Sequence[list[_Scored]], boards: Sequence[Board], remarks: list[str]) -> Iterator[Beside]:

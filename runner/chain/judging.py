@@ -1,6 +1,6 @@
 """answers to items: what the task's judges say of every answer, block by block of instances, on all cores.
 
-A block is a few thousand rows. Workers read what they need from the files and send back numbers, so that neither
+Workers read what they need from the files and send back numbers, so that neither
 they nor the parent ever hold all texts.
 """
 
@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 
 import polars as pl
@@ -23,9 +23,11 @@ from runner.chain.runs import Folders, Workspace
 from runner.reporting.steps import steps
 from runner.request import Body
 
-BLOCK_ROWS = 4_000
-POOL_FROM_ROWS = 6_000
+MOST_ROWS, FEWEST_ROWS = 4_000, 250
+"""Of a block: few enough to be small, enough to be worth a process's while."""
+POOL_FROM_ROWS = 1_500
 """Fewer rows are judged before a pool's processes would have started."""
+_CORES = os.cpu_count() or 1
 KEYS = ("instance_id", "setting", "sample", "floor")
 
 
@@ -50,7 +52,7 @@ class Block:
 
 
 def blocks(folders: Folders, task: Task) -> list[Block]:
-    """The run's instances in pieces of about ``BLOCK_ROWS`` rows. ``responses.parquet`` has to be there."""
+    """The run's instances in pieces, several for each core. ``responses.parquet`` has to be there."""
     stage = len(task.stages)
     instances = pl.scan_parquet(folders.instances).select(pl.len()).collect().item()
     order = pl.scan_parquet(folders.instances).select("instance_id").with_row_index("place")
@@ -74,7 +76,8 @@ def blocks(folders: Folders, task: Task) -> list[Block]:
         .collect()
     )
     rows = int(asked["rows"].sum()) or 1
-    size = max(1, BLOCK_ROWS * instances // rows)
+    wanted = min(MOST_ROWS, max(FEWEST_ROWS, rows // (4 * _CORES)))
+    size = max(1, wanted * instances // rows)
     parts = asked.group_by(pl.col("place") // size, maintain_order=True).agg(
         pl.col("place").min().alias("start"),
         pl.col("first").min(),
@@ -186,19 +189,21 @@ def judge_all(task: Task, parts: list[Block]) -> pl.DataFrame:
 def _each(parts: list[Block], number: int, name: str, pooled: bool) -> Iterator[pl.DataFrame]:
     rows = sum(high - low for low, high in (part.requests for part in parts))
     with steps(f"Scoring ({name})", rows) as advance:
-        if not pooled or rows < POOL_FROM_ROWS or len(parts) < 2 or (os.cpu_count() or 1) < 2:
+        if not pooled or rows < POOL_FROM_ROWS or len(parts) < 2 or _CORES < 2:
             for part in parts:
                 yield judged(part, number)
                 advance(part.requests[1] - part.requests[0])
             return
         # spawn: a forked child of a process with threads (polars) may hang.
-        with ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), _alone) as pool:
+        with ProcessPoolExecutor(_CORES, get_context("spawn"), _alone) as pool:
             try:
                 waiting: list[Future[pl.DataFrame]] = [pool.submit(judged, part, number) for part in parts]
                 for part, future in zip(parts, waiting, strict=True):
                     yield future.result()
                     advance(part.requests[1] - part.requests[0])
             except BaseException:
+                for child in active_children():  # nobody waits for the blocks that they are at
+                    child.kill()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 

@@ -60,6 +60,16 @@ def repeat_of(run: Run, folders: Folders) -> dict[str, str]:
     }
 
 
+def digests_of(folders: Folders) -> dict[str, str]:
+    """sha256 of the files that say what is asked and what is right, by their names."""
+    paths = (folders.instances, *sorted(folders.asked.glob("stage-*/requests.parquet")))
+    return {
+        str(path.relative_to(folders.asked)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in paths
+        if path.exists()
+    }
+
+
 def instances_digest(folders: Folders) -> str:
     """128 bits of sha256 over the instance ids in sample order."""
     ids = pl.read_parquet(folders.instances, columns=["instance_id"])["instance_id"]

@@ -108,8 +108,8 @@ class Asked:
 
     @property
     def series(self) -> str:
-        """All runs that differ in nothing but size: scoring one after the other is looking again."""
-        alike = {key: value for key, value in asdict(self).items() if key not in ("limit", "looks")}
+        """The same question to the same model: to score a larger sample of it, or more settings, is to look again."""
+        alike = {key: value for key, value in asdict(self).items() if key not in ("limit", "looks", "settings")}
         return hashlib.sha256(orjson.dumps(alike, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
     @property
@@ -125,7 +125,7 @@ class Run:
     ``source`` is where the corpus was read from (information only). ``dialect`` is the endpoint and version of
     the provider's API by which the requests go. ``explanation`` is set when no instance
     was left. ``parameters`` are those sent with every request of the first stage; ``token_counter`` names what
-    counted its tokens.
+    counted its tokens. ``digests`` are sha256 of the files that say what is asked and what is right.
     """
 
     asked: Asked
@@ -144,6 +144,7 @@ class Run:
     versions: Mapping[str, str]
     created_at: str
     dialect: str = ""
+    digests: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -14,7 +14,7 @@ from runner.chain.accounts import cost_of
 from runner.chain.files import write_bytes, write_frame, write_frames
 from runner.chain.journal import Point, reached
 from runner.chain.judging import KEYS, Block, answered, blocks, judge_all
-from runner.chain.provenance import repeat_of, versions_of
+from runner.chain.provenance import library_versions, repeat_of, versions_of
 from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.stock import write_responses
 from runner.ledger import Ledger
@@ -23,11 +23,11 @@ from runner.reporting.summary import Failure, Look, Requests, Summary
 from runner.venues import is_rehearsal
 
 
-def score(workspace: Workspace, ledger: Ledger, run: Run, look: Look | None = None) -> Summary:
+def score(workspace: Workspace, ledger: Ledger, run: Run, *, again: bool = False) -> Summary:
     """Score what is final, write ``scores.parquet`` and ``summary.json``, and return the summary.
 
-    Free and repeatable: it reads files only. Pending requests are excluded and the summary says PARTIAL. With
-    ``look`` this is no new look at the sample but that one again.
+    Free and repeatable: it reads files only. Pending requests are excluded and the summary says PARTIAL. ``again``
+    is for verifying: no look is written down that was not taken.
     """
     folders = Folders(workspace, run.name)
     _, task = find_task(run.asked.task, run.asked.protocol)
@@ -37,10 +37,24 @@ def score(workspace: Workspace, ledger: Ledger, run: Run, look: Look | None = No
     own = items.filter(pl.col("floor").is_null()).drop("floor") if items.width else items
     _write_scores(folders, parts, own)
     reached(Point.SCORES_WRITTEN)
-    summary = _summary(ledger, run, folders, task, responses, items, look)
+    summary = _summary(ledger, run, folders, task, responses, items, again)
     write_bytes(folders.summary, summary.to_json().encode())
     reached(Point.SUMMARY_WRITTEN)
     return summary
+
+
+def scored(workspace: Workspace, ledger: Ledger, run: Run) -> Summary:
+    """The summary as it is, where nothing has changed since it was made; else the run is scored."""
+    folders = Folders(workspace, run.name)
+    write_responses(workspace, ledger, run)
+    if folders.summary.exists() and folders.scores.exists():
+        made = folders.summary.stat().st_mtime_ns
+        newer = [path for path in (folders.responses, folders.instances) if path.stat().st_mtime_ns > made]
+        summary = Summary.from_json(folders.summary.read_bytes())
+        now = library_versions()
+        if not newer and {name: summary.versions.get(name) for name in now} == now:
+            return summary
+    return score(workspace, ledger, run)
 
 
 def _write_scores(folders: Folders, parts: list[Block], own: pl.DataFrame) -> None:
@@ -67,15 +81,14 @@ def _summary(
     task: Task,
     responses: pl.DataFrame,
     items: pl.DataFrame,
-    look: Look | None,
+    again: bool,
 ) -> Summary:
     asked = pl.read_parquet(folders.requests(len(task.stages)), columns=["request_id"])
     ends = responses.unique("request_id", keep="first", maintain_order=True).select("request_id", "status")
     counted = asked.join(ends, on="request_id", how="inner")["status"].value_counts().sort("status")
     done = int(counted["count"].sum())
     complete = done == asked.height
-    if look is None and complete and run.test_family and done:
-        look = _look(ledger, run, responses)
+    look = _look(ledger, run, responses, again) if complete and run.test_family and done else None
     scored = task.score(items, _design(run, look, tested=complete)) if items.height else Scored()
     return Summary(
         run=run.name,
@@ -106,20 +119,22 @@ def _summary(
     )
 
 
-def _look(ledger: Ledger, run: Run, responses: pl.DataFrame) -> Look:
+def _look(ledger: Ledger, run: Run, responses: pl.DataFrame, again: bool) -> Look | None:
     """Which look at this growing sample it is; the same answers scored again are the same look."""
     digest = hashlib.sha256()
     for row in responses.select("request_id", "choice", "status", "text").sort("request_id", "choice").iter_rows():
         digest.update(repr(row).encode("utf-8", "surrogatepass"))
-    number, planned = ledger.look(
-        run.asked.series, digest.hexdigest()[:32], run.name, run.asked.looks, datetime.now(UTC)
-    )
-    return Look(number, look_alpha(number, planned), planned)
+    series, answers = run.asked.series, digest.hexdigest()[:32]
+    if again:
+        known = ledger.known_look(series, answers)
+    else:
+        known = ledger.look(series, answers, run.name, run.asked.looks, datetime.now(UTC))
+    return Look(known[0], look_alpha(*known), known[1]) if known else None
 
 
 def _design(run: Run, look: Look | None, *, tested: bool) -> Design:
     if look is None:
-        return Design(tested=tested)
+        return Design(tested=tested, family=run.test_family)
     if look.alpha is None:  # beyond the looks that were planned: nothing is confirmed any more
         return Design()
     return Design(1 - look.alpha, tested, run.test_family)

@@ -10,22 +10,23 @@ import hashlib
 import math
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from runner.benchmarks import find_task
 from runner.chain.collect import read_part
 from runner.chain.files import write_frame
-from runner.chain.provenance import instances_digest
+from runner.chain.provenance import digests_of, instances_digest
 from runner.chain.runs import Folders, Run, Workspace, read_run
 from runner.chain.score import score
 from runner.chain.stock import parts
 from runner.errors import RunnerError
 from runner.ledger import Job, Ledger
 from runner.providers.base import JobState, JobStatus, Provider
-from runner.reporting.summary import Summary
+from runner.reporting.summary import Cost, Summary
 from runner.request import request_id
 
 Decoder = Callable[[Run], Provider]
@@ -35,6 +36,8 @@ _COMPARED = (
     "request_id", "choice", "status", "text", "finish_reason", "model_version", "input_tokens", "output_tokens",
 )  # fmt: skip
 _CLOSE = 1e-9
+_APART = ("rows", "floors", "effects", "versions", "signatures")
+"""Compared by themselves, or (libraries and what names them) allowed to be newer."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,13 @@ def verify(workspace: Workspace, ledger: Ledger, run: Run, decoder: Decoder) -> 
     if not folders.summary.exists():
         raise RunnerError(f"{run.name} has no scores yet: `make score RUN={run.name}` makes them.")
     stored = Summary.from_json(folders.summary.read_bytes())
-    checks = [_name(run), _instances(folders, stored), _requests(folders, run), _batches(folders, ledger)]
+    checks = [_name(run), _family(run), _instances(folders, run, stored)]
+    checks += [_requests(folders, run), _batches(folders, ledger)]
     with tempfile.TemporaryDirectory() as place:
         again = Workspace(Path(place))
         again.batches.symlink_to(workspace.batches.resolve(), target_is_directory=True)
         checks += [_parts(workspace, again, ledger, run, decoder)]
-        summary = score(again, ledger, run, stored.look)
+        summary = score(again, ledger, run, again=True)
         checks.append(_responses(folders, Folders(again, run.name)))
         checks.append(_scores(folders, Folders(again, run.name)))
         checks += _table(stored, summary)
@@ -79,9 +83,19 @@ def _name(run: Run) -> Check:
     return Check(content, 1, differs)
 
 
-def _instances(folders: Folders, stored: Summary) -> Check:
+def _family(run: Run) -> Check:
+    _, task = find_task(run.asked.task, run.asked.protocol)
+    declared = task.family(run.asked.settings)
+    said = None if run.test_family == declared else f"run.json has {len(run.test_family)} of {len(declared)} tests"
+    return Check("the tests are those that the task declares", len(declared), said)
+
+
+def _instances(folders: Folders, run: Run, stored: Summary) -> Check:
     now, then = instances_digest(folders), stored.repeat.get("instances", "")
-    return Check("the instances are those of the summary", 1, None if now in then else f"{now} against {then!r}")
+    wrong = [] if now in then else ["their ids are not those of the summary"]
+    made = digests_of(folders)
+    wrong += [f"{name} is not what was built" for name, digest in run.digests.items() if made.get(name) != digest]
+    return Check("instances, references and requests as they were built", run.instances, "; ".join(wrong) or None)
 
 
 def _requests(folders: Folders, run: Run) -> Check:
@@ -93,7 +107,9 @@ def _requests(folders: Folders, run: Run) -> Check:
             for name, body, draw in rows.iter_rows():
                 total += 1
                 wrong += request_id(run.asked.venue, run.asked.model, draw, body) != name
-    return Check("every request's id is the digest of its text", total, f"{wrong:,} are not" if wrong else None)
+    said = [f"{wrong:,} are not"] if wrong else []
+    said += [f"{total:,} texts for {run.unique:,} requests"] if total != run.unique else []
+    return Check("every request's id is the digest of its text", total, "; ".join(said) or None)
 
 
 def _batches(folders: Folders, ledger: Ledger) -> Check:
@@ -122,7 +138,7 @@ def _parts(workspace: Workspace, again: Workspace, ledger: Ledger, run: Run, dec
         write_frame(Folders(again, job.run).part(job.job), part)
         read += len(files)
     differs = f"no raw file of {', '.join(lacking)}" if lacking else None
-    return Check("raw files of the provider, read again", read, differs)
+    return Check("raw files of the provider, read again (that they are as received is not shown)", read, differs)
 
 
 def _status(job: Job, stored: pl.DataFrame) -> JobStatus:
@@ -169,7 +185,23 @@ def _table(then: Summary, now: Summary) -> list[Check]:
             wrong.append(f"{len(old)} against {len(new)} of them")
         said = "; ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
         checks.append(Check(what, len(old), f"not the same: {said}" if wrong else None))
-    return checks
+    others = [field.name for field in fields(Summary) if field.name not in _APART]
+    wrong = [name for name in others if not _alike(getattr(then, name), getattr(now, name))]
+    returned = "model as returned"
+    if then.versions.get(returned) != now.versions.get(returned):
+        wrong.append(returned)
+    return [*checks, Check("all else that the summary says", len(others) + 1, _not_the_same(wrong))]
+
+
+def _not_the_same(wrong: list[str]) -> str | None:
+    return f"not the same: {', '.join(wrong)}" if wrong else None
+
+
+def _alike(one: object, other: object) -> bool:
+    """Equal, but for what rounding does to sums of money."""
+    if isinstance(one, Cost) and isinstance(other, Cost):
+        return _same(asdict(one), asdict(other))
+    return one == other
 
 
 def _key(row: Mapping[str, Any]) -> str:
@@ -181,6 +213,10 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     def close(a: Any, b: Any) -> bool:
         if isinstance(a, float) and isinstance(b, float):
             return math.isclose(a, b, rel_tol=_CLOSE, abs_tol=_CLOSE)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            return _same(a, b)
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            return len(a) == len(b) and all(map(close, a, b))
         return bool(a == b)
 
     return one.keys() == other.keys() and all(close(value, other[name]) for name, value in one.items())

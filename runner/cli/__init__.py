@@ -13,6 +13,7 @@ import click
 
 from runner.cli.commands import build, cancel, clean, collect, estimate, run, status, submit
 from runner.cli.compare import compare
+from runner.cli.plan import plan
 from runner.cli.prices import prices
 from runner.cli.results import report, score, verify
 from runner.cli.tools import data, demo, emulator
@@ -35,6 +36,7 @@ def cli() -> None:
 for command in (
     build,
     estimate,
+    plan,
     submit,
     collect,
     run,

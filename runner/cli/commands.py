@@ -38,12 +38,22 @@ def build(as_json: bool, **chosen: Any) -> None:
 
 @click.command()
 @options.asked
+@click.option("--history", is_flag=True, help="Earlier estimates of this folder against their bills instead.")
 @options.as_json
-def estimate(as_json: bool, **chosen: Any) -> None:
+def estimate(history: bool, as_json: bool, **chosen: Any) -> None:
     """Counts, tokens and cost of what is still to be bought, before any money moves."""
+    from runner.chain.reconcile import history as past
     from runner.reporting.estimate_view import estimate_table
+    from runner.reporting.reconcile_view import history_table
 
     with office() as here:
+        if history:
+            rows = past(here.workspace, here.ledger)
+            if as_json:
+                print_json([asdict(row) for row in rows])
+            else:
+                show(history_table(rows))
+            return
         shown = here.estimate(here.build(chosen))
         if as_json:
             print_json(asdict(shown))

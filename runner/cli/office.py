@@ -186,7 +186,7 @@ class Office:
 
     def estimate(self, run: Run) -> Estimate:
         """What is still to be bought of a run, and for how much."""
-        return estimate(self.workspace, self.ledger, run, self.now)
+        return estimate(self.workspace, self.ledger, run, self.now, self.limits(run))
 
     def submit(
         self, run: Run, budget: float | None, yes: bool, *, quiet: bool = False, may_overrule: bool = False

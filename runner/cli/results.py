@@ -21,7 +21,10 @@ from runner.reporting.summary import Summary
 def score(as_json: bool, **chosen: Any) -> None:
     """The result table of a run (the latest by default); free and repeatable."""
     with office() as here:
-        show_scores(here, judge(here, here.pick(chosen).name), as_json)
+        name = here.pick(chosen).name
+        show_scores(here, judge(here, name), as_json)
+        if not as_json:
+            show_bill(here, name)
 
 
 @click.command()
@@ -29,10 +32,12 @@ def score(as_json: bool, **chosen: Any) -> None:
 @click.option("--open", "opens", is_flag=True, help="Show the page in the browser.")
 def report(opens: bool, **chosen: Any) -> None:
     """Write report.md, report.html and the charts of a run (the latest by default)."""
+    from runner.chain.score import scored
+
     with office() as here:
-        name = here.pick(chosen).name
-        judge(here, name)
-        _, page, *_ = write_reports(here, name)
+        run = here.pick(chosen)
+        scored(here.workspace, here.ledger, run)
+        _, page, *_ = write_reports(here, run.name)
         if opens and not webbrowser.open(page.resolve().as_uri()):
             say(f"No browser could be started here; open {page} in one.")
 
@@ -88,6 +93,17 @@ def show_scores(here: Office, summary: Summary, as_json: bool) -> None:
     if summary.effects:
         show(effects_table(summary, brief=True))
     click.echo(headline(summary))
+
+
+def show_bill(here: Office, name: str) -> None:
+    """What was billed against what was estimated, where something was bought."""
+    from runner.chain.reconcile import reconcile
+    from runner.chain.runs import read_run
+    from runner.reporting.reconcile_view import reconcile_table
+
+    reconciled = reconcile(here.workspace, here.ledger, read_run(here.workspace, name))
+    if reconciled is not None:
+        show(reconcile_table(reconciled))
 
 
 def write_reports(here: Office, name: str, *, files: bool = True) -> tuple[Path, ...]:

@@ -80,6 +80,9 @@ METRICS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "mcc": mcc,
 }
 
+OF_CLASSES = frozenset({"balanced_accuracy", "f1_macro", "mcc"})
+"""Both classes enter alike, however few of one there are."""
+
 SIGNATURES = {
     name: signature(name, "own", averaging=averaging, version=1)
     for name, averaging in {
@@ -96,4 +99,4 @@ SIGNATURES = {
 def statistics(truth: BoolArray, answer: BoolArray) -> dict[str, Additive]:
     """All metrics of answers against the truth; True is the positive class."""
     cells = confusion(truth, answer)
-    return {name: Additive(cells, of) for name, of in METRICS.items()}
+    return {name: Additive(cells, of, truth if name in OF_CLASSES else None) for name, of in METRICS.items()}

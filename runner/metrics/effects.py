@@ -126,7 +126,8 @@ class _Together:
         ]
         sums = [(factor, self.columns[id(s.parts)], s.of) for factor, s in terms if isinstance(s, Additive)]
         if self.parts is not None and len(sums) == len(terms):
-            return Additive(self.parts, lambda all_sums: _total([f * of(all_sums[c]) for f, c, of in sums]))
+            classes = next((s.classes for _, s in terms if isinstance(s, Additive)), None)
+            return Additive(self.parts, lambda all_sums: _total([f * of(all_sums[c]) for f, c, of in sums]), classes)
         values = [(factor, self.kept[id(statistic)]) for factor, statistic in terms]
         return Reweighted(lambda weights: _total([factor * value(weights) for factor, value in values]))
 

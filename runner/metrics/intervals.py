@@ -65,20 +65,47 @@ def intervals(
     """
     values = _estimates(statistics, weights)
     _, member = np.unique(authors, return_inverse=True)
-    mass = np.bincount(member, weights)
-    g_eff = float(mass.sum() ** 2 / (mass**2).sum()) if len(mass) else 0.0
-    if g_eff < FEWEST_AUTHORS:
-        few = f"no interval: {g_eff:.1f} effective authors, fewer than {FEWEST_AUTHORS}"
-        return tuple(Interval(value, None, None, _UNDEFINED if value is None else few, g_eff) for value in values)
-    defined = [statistic for statistic, value in zip(statistics, values, strict=True) if value is not None]
-    resampled = iter(_resampled(defined, weights, member, seed, replicates))
-    widening = _widening(len(mass), g_eff, level)
-    return tuple(
-        Interval(None, None, None, _UNDEFINED, g_eff)
-        if value is None
-        else _bounded(value, next(resampled), widening, g_eff, level)
-        for value in values
-    )
+    worth = _Worth(member, weights)
+    known = [worth.of(statistic) for statistic in statistics]
+    sure = [value is not None and g >= FEWEST_AUTHORS for value, g in zip(values, known, strict=True)]
+    wanted = [statistic for statistic, is_sure in zip(statistics, sure, strict=True) if is_sure]
+    resampled = iter(_resampled(wanted, weights, member, seed, replicates) if wanted else ())
+    found = []
+    for value, g_eff, statistic in zip(values, known, statistics, strict=True):
+        if value is None:
+            found.append(Interval(None, None, None, _UNDEFINED, g_eff))
+        elif g_eff < FEWEST_AUTHORS:
+            of = " of the smaller class" if _classes(statistic) is not None else ""
+            few = f"no interval: {g_eff:.1f} effective authors{of}, fewer than {FEWEST_AUTHORS}"
+            found.append(Interval(value, None, None, few, g_eff))
+        else:
+            widening = _widening(int(member.max()) + 1, g_eff, level)
+            found.append(_bounded(value, next(resampled), widening, g_eff, level))
+    return tuple(found)
+
+
+class _Worth:
+    """What the authors are worth to a statistic: G_eff, where classes enter alike that of the smaller one."""
+
+    def __init__(self, member: npt.NDArray[np.intp], weights: FloatArray) -> None:
+        self._member, self._weights = member, weights
+        self._known: dict[int, float] = {}
+
+    def of(self, statistic: Statistic) -> float:
+        classes = _classes(statistic)
+        if id(classes) not in self._known:
+            parts = [np.ones(len(self._weights), bool)] if classes is None else [classes, ~classes]
+            self._known[id(classes)] = min(self._of_rows(rows) for rows in parts)
+        return self._known[id(classes)]
+
+    def _of_rows(self, rows: npt.NDArray[np.bool_]) -> float:
+        mass = np.bincount(self._member[rows], self._weights[rows])
+        squares = float((mass**2).sum())
+        return float(mass.sum()) ** 2 / squares if squares else 0.0
+
+
+def _classes(statistic: Statistic) -> npt.NDArray[np.bool_] | None:
+    return statistic.classes if isinstance(statistic, Additive) else None
 
 
 def _estimates(statistics: Sequence[Statistic], weights: FloatArray) -> list[float | None]:
@@ -100,6 +127,8 @@ def _bounded(value: float, resampled: FloatArray, widening: float, g_eff: float,
     low, high = (
         value + widening * float(bound - value) for bound in np.quantile(finite, ((1 - level) / 2, (1 + level) / 2))
     )
+    if finite.min() == finite.max():  # no error among few is not proof of none
+        return Interval(value, None, None, "no interval: the same in every resample", g_eff)
     note = f"few authors: {g_eff:.1f} effective" if g_eff <= FEW_AUTHORS else None
     return Interval(value, low, high, note, g_eff)
 

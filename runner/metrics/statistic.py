@@ -20,11 +20,13 @@ class Additive:
     """A function of weighted sums over rows.
 
     ``parts`` is (n, k): each row's contribution to k sums at weight 1. ``of`` maps sums (k, r) to values
-    (r,). Rows of one author can be summed beforehand, so a replicate costs nothing but k sums.
+    (r,). Rows of one author can be summed beforehand, so a replicate costs nothing but k sums. ``classes`` (n,)
+    are set where means inside two classes enter alike: the value is then as sure as its smaller class.
     """
 
     parts: FloatArray
     of: Callable[[FloatArray], FloatArray]
+    classes: npt.NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)

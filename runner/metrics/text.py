@@ -61,13 +61,13 @@ def score_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def signatures() -> dict[str, str]:
-    """What produced each metric, with the installed versions."""
+    """What produced each metric, with the installed versions; METEOR is not among them while it cannot be had."""
     facts = {**rouge.facts(), "averaging": "weighted mean"}
     return {
         "rouge_l": signature("rouge_l", **facts),
         "rouge_1": signature("rouge_1", **facts),
         "bleu": bleu.signature(),
-        "meteor": meteor.signature(),
+        **({"meteor": meteor.signature()} if meteor.missing() is None else {}),
         "length_ratio": signature(
             "length_ratio", "own", tokenizer="whitespace", averaging="weighted mean of ratios", version=1
         ),

@@ -16,6 +16,9 @@ _ORDER = ("main", "simple", "arm", "floor")
 _BRIEF = ("main", "floor")
 _KINDS = {"main": "main effect", "simple": "simple effect", "arm": "against no history", "floor": "against best floor"}
 _FLOOR_LEVEL = 0.95
+_NO_TEST = "no test: partial"
+NOT_TESTED = "not tested: partial"
+"""Of a difference while answers are still to come."""
 
 
 def effects_tables(summary: Summary) -> tuple[Table, ...]:
@@ -83,6 +86,8 @@ def reading(effect: Effect) -> str:
     """What may be said of it; never that there is no difference."""
     if effect.value is None or effect.low is None or effect.high is None:
         return NOT_DEFINED
+    if _NO_TEST in (effect.note or ""):
+        return NOT_TESTED
     if effect.kind == "floor":
         return ("beats" if effect.value > 0 else "below the floor") if effect.is_shown else "not shown to beat"
     if not effect.is_shown:
@@ -145,9 +150,12 @@ def _bounds(level: float) -> str:
 def _legend(summary: Summary, found: Sequence[Effect]) -> list[str]:
     if not found:
         return []
-    lines = ["raw differences on the same instances, + is better; p: two-sided, settings swapped by author"]
+    tested = any(effect.p is not None for effect in found)
+    swapped = "; p: two-sided, settings swapped by author" if tested else ""
+    lines = [f"raw differences on the same instances, + is better{swapped}"]
     if any(effect.family is not None for effect in found):
-        lines.append("declared: the family of tests named before any answer was seen, Holm-adjusted inside it")
+        adjusted = ", Holm-adjusted inside it" if any(effect.p_holm is not None for effect in found) else ""
+        lines.append(f"declared: the family of tests named before any answer was seen{adjusted}")
     unlike = [f"{name} {value:+.2f}" for name, value in summary.funnel_notes.items() if _is_unlikeness(name, value)]
     if unlike:
         lines.append(

@@ -6,15 +6,22 @@ from dataclasses import dataclass
 
 from runner.reporting.summary import REHEARSAL
 from runner.reporting.table import Table
-from runner.reporting.words import count, tokens, usd
+from runner.reporting.words import NOT_DEFINED, count, percent, tokens, usd
 from runner.venues import is_rehearsal
+
+CLOSE = 0.02
+"""An interval of the input that is not wider than this share of it is not shown: the count is as good as exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class EstimateColumn:
-    """One setting, or the total. Counts are of requests; tokens are of those to buy.
+    """One setting, or the total. Counts are of requests; tokens and dollars are of those to buy.
 
-    ``answered`` are unique requests paid for by an earlier run. Dollars are None where no price is known.
+    ``answered`` are unique requests paid for by an earlier run. Tokens and dollars without low or high in their name
+    are expected values, ``mid_usd`` too. ``cached_tokens`` are those of the input that the provider is expected to
+    read from its cache; None where that changes no price. ``standard_usd`` is what the same would cost without batch,
+    ``repeated_usd`` with every repeated request bought, ``uncached_usd`` without a cache. Dollars are None where no
+    price is known.
     """
 
     name: str
@@ -28,13 +35,22 @@ class EstimateColumn:
     low_usd: float | None
     mid_usd: float | None
     high_usd: float | None
+    input_tokens_low: int | None = None
+    input_tokens_high: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    standard_usd: float | None = None
+    repeated_usd: float | None = None
+    uncached_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """An estimate per setting. ``total`` is given, not summed: settings may share requests.
 
-    ``bound_usd`` is the most that it can cost; ``notes`` say what the estimate rests on.
+    ``bound_usd`` is the most that it can cost; ``notes`` say what the estimate rests on. ``batches`` (files) go out in
+    ``waves``, each with the provider's window of ``window_h`` hours; None where no limits are known. ``widened`` is by
+    what the interval is stretched, because earlier ones were too narrow.
     """
 
     title: str
@@ -44,6 +60,10 @@ class Estimate:
     bound_usd: float | None
     notes: tuple[str, ...] = ()
     caution: str | None = None
+    batches: int | None = None
+    waves: int | None = None
+    window_h: int = 24
+    widened: float = 1.0
 
 
 def estimate_table(estimate: Estimate) -> Table:
@@ -54,25 +74,60 @@ def estimate_table(estimate: Estimate) -> Table:
         ("unique", *(count(column.unique) for column in columns)),
         ("already answered", *(count(column.answered) for column in columns)),
         ("to buy", *(count(column.to_buy) for column in columns)),
-        ("input tokens", *(tokens(column.input_tokens) for column in columns)),
-        ("output tokens", *(_span(column) for column in columns)),
+        ("input tokens", *(_input(column) for column in columns)),
+        ("expected from cache", *(_cached(column) for column in columns)),
+        ("output tokens", *(_output(column) for column in columns)),
         ("cost, low", *(usd(column.low_usd) for column in columns)),
-        ("cost, middle", *(usd(column.mid_usd) for column in columns)),
+        ("cost, expected", *(usd(column.mid_usd) for column in columns)),
         ("cost, high", *(usd(column.high_usd) for column in columns)),
+        ("without batch", *(usd(column.standard_usd) for column in columns)),
+        ("without dedupe", *(usd(column.repeated_usd) for column in columns)),
+        ("without cache", *(usd(column.uncached_usd) for column in columns)),
     )
+    bound = estimate.bound_usd
+    first = "no bound: price unknown" if bound is None else f"bound: no more than {usd(bound)}"
     return Table(
         title=f"Estimate: {estimate.title}",
         columns=("", *(column.name for column in columns)),
         rows=rows,
-        notes=(f"bound: no more than {usd(estimate.bound_usd)}", *estimate.notes)
-        if estimate.bound_usd is not None
-        else ("no bound: price unknown", *estimate.notes),
+        notes=(first, *_travel(estimate), *estimate.notes),
         marks=(REHEARSAL,) if is_rehearsal(estimate.venue) else (),
         caution=estimate.caution,
-        strong=(3, 7),
+        strong=(3, 8),
     )
 
 
-def _span(column: EstimateColumn) -> str:
+def _travel(estimate: Estimate) -> tuple[str, ...]:
+    """How long it may take, by the provider's word alone."""
+    if not estimate.waves or not estimate.batches:
+        return ()
+    files = f"{count(estimate.batches)} batch{'' if estimate.batches == 1 else 'es'}"
+    if estimate.waves == 1:
+        return (f"{files} in 1 wave, up to {estimate.window_h} h; usually less",)
+    hours = count(estimate.waves * estimate.window_h)
+    return (
+        f"{files} in {count(estimate.waves)} waves, one after another, each up to {estimate.window_h} h: up to {hours} "
+        f"h in all; usually less",
+    )
+
+
+def _input(column: EstimateColumn) -> str:
+    low, high = column.input_tokens_low, column.input_tokens_high
+    expected = tokens(column.input_tokens)
+    if low is None or high is None or high - low <= CLOSE * column.input_tokens:
+        return expected
+    return f"{expected} [{tokens(low)}, {tokens(high)}]"
+
+
+def _output(column: EstimateColumn) -> str:
     low, high = tokens(column.output_tokens_low), tokens(column.output_tokens_high)
-    return low if low == high else f"{low} – {high}"
+    if column.output_tokens is None:
+        return low if low == high else f"{low} – {high}"
+    expected = tokens(column.output_tokens)
+    return expected if low == high else f"{expected} [{low}, {high}]"
+
+
+def _cached(column: EstimateColumn) -> str:
+    if column.cached_tokens is None or not column.input_tokens:
+        return NOT_DEFINED
+    return percent(min(1.0, column.cached_tokens / column.input_tokens))

@@ -9,6 +9,7 @@ from runner.metrics.intervals import FEWEST_AUTHORS
 from runner.metrics.score import Effect, Score
 from runner.reporting.charts.floors import best_floor
 from runner.reporting.charts.names import metric_name, opening, short
+from runner.reporting.effects import NOT_TESTED
 from runner.reporting.summary import Summary
 from runner.reporting.tables import ALL, LOWER_IS_BETTER
 from runner.reporting.words import NOT_DEFINED, count, estimate, figure, percent
@@ -23,27 +24,32 @@ _MEANS = {
 def headline(summary: Summary) -> str:
     """The effects of the 2 x 2 on the primary metric; without them, the first setting beside its best floor.
 
-    Marks (rehearsal, partial) come first. Differences are raw, with their intervals, turned so that + is better.
+    Marks (rehearsal, partial) come first. Differences are raw, with their intervals, turned so that + is better; of
+    a partial run nothing is concluded from them.
     """
     found = {row.name: row for row in summary.effects if _is_main(row, summary.primary)}
     effects = [found[name] for name in _MEANS if name in found]
-    said = _of_effects(effects) if effects else _of_setting(summary)
+    said = _of_effects(effects, _is_partial(summary)) if effects else _of_setting(summary)
     return ": ".join(filter(None, (" · ".join(summary.marks), said)))
+
+
+def _is_partial(summary: Summary) -> bool:
+    return summary.state == "partial"
 
 
 def _is_main(row: Effect, primary: str) -> bool:
     return row.kind == "main" and row.group == ALL and row.metric == primary
 
 
-def _of_effects(effects: Sequence[Effect]) -> str:
+def _of_effects(effects: Sequence[Effect], partial: bool) -> str:
     metric = effects[0].metric
     is_mixed = any(row.low is not None for row in effects)
     parts = [
         f"{_MEANS[row.name]}: {_difference(row, metric if row is effects[0] else None)}"
-        f"{', no interval' if is_mixed and row.low is None else _verdict(row)}"
+        f"{', no interval' if is_mixed and row.low is None else _verdict(row) if not partial else ''}"
         for row in effects
     ]
-    return f"{opening('; '.join(parts))} ({', '.join(_grounds(effects))})."
+    return f"{opening('; '.join(parts))} ({', '.join(_grounds(effects, partial))})."
 
 
 def _difference(row: Effect, metric: str | None) -> str:
@@ -69,7 +75,7 @@ def _verdict(row: Effect) -> str:
     return ", not tested" if row.p_holm is None else f", no difference shown (adjusted p {row.p_holm:.2g})"
 
 
-def _grounds(effects: Sequence[Effect]) -> list[str]:
+def _grounds(effects: Sequence[Effect], partial: bool) -> list[str]:
     """On what it rests: intervals, instances, authors, tests."""
     first = effects[0]
     said = []
@@ -83,7 +89,9 @@ def _grounds(effects: Sequence[Effect]) -> list[str]:
     # Rounded down: 19.9 are not the 20 that an interval needs.
     said.append(f"{count(first.n)} instances, worth {count(floor(first.authors))} authors")
     adjusted = [row for row in effects if row.p_holm is not None]
-    if adjusted:
+    if partial and bounded:
+        said.append(NOT_TESTED)
+    elif adjusted:
         said.append("Holm-adjusted" if len(adjusted) == len(effects) else "Holm-adjusted where tested")
     elif bounded:
         said.append("not tested" if all(row.p is None for row in effects) else "exploratory")
@@ -111,4 +119,5 @@ def _beside_floor(summary: Summary, row: Score) -> str:
     effect = next((one for one in summary.effects if one.kind == "floor" and one.name == name), None)
     if effect is None or effect.value is None:
         return said
-    return f"{said}, difference: {_difference(effect, None)}{_verdict(effect)}"
+    verdict = f", {NOT_TESTED}" if _is_partial(summary) else _verdict(effect)
+    return f"{said}, difference: {_difference(effect, None)}{verdict}"

@@ -36,7 +36,7 @@ def leaderboard_table(board: Board) -> Table:
             f"{entry.label} {ALIKE}" if entry.label in alike else entry.label,
             *(_cell(entry.score(setting)) for setting in board.settings),
             NOT_GIVEN if entry.coverage is None else percent(entry.coverage),
-            count(entry.summary.instances),
+            _n(entry, board),
             usd(entry.cost_usd),
             _per_point(entry, board.lead),
             *(_personal(entry) for _ in personal),
@@ -65,7 +65,7 @@ def pairs_table(board: Board) -> Table:
     rows = [
         (
             pair.name,
-            difference(pair, _LEVEL),
+            f"{difference(pair, pair.level)} ({percent_level(pair.level)})",
             p_value(pair.p),
             p_value(pair.p_holm),
             count(pair.n),
@@ -76,7 +76,7 @@ def pairs_table(board: Board) -> Table:
     ]
     return Table(
         title=f"Pairs of models on {board.lead} · {board.title}: {_directed(board.primary)}",
-        columns=("pair", f"difference [{percent_level(_LEVEL)} interval]", "p", "Holm p", "n", "authors", "reading"),
+        columns=("pair", "difference [interval]", "p", "Holm p", "n", "authors", "reading"),
         rows=tuple(rows),
         notes=(
             "+: the first of the two is better; paired on the instances that both have, models swapped by author",
@@ -90,13 +90,13 @@ def pairs_table(board: Board) -> Table:
 
 
 def is_alike(board: Board, entry: Entry) -> bool:
-    """Whether a run is not shown to be behind the board's best. A partial one, or a smaller sample, is not tested."""
+    """Whether a run was tested against the board's best and is not shown to be behind it."""
     best = board.best
     if best is None or entry is best or entry.is_partial or entry.is_superseded or entry.score(board.lead) is None:
         return False
     name = f"{best.label} - {entry.label}"
     pair = next((each for each in board.pairs if each.name == name), None)
-    return pair is None or not pair.is_shown or pair.value is None or pair.value <= 0
+    return pair is not None and pair.p_holm is not None and not (pair.is_shown and (pair.value or 0) > 0)
 
 
 def best_floors(board: Board) -> dict[str, Score]:
@@ -124,6 +124,12 @@ def _per_point(entry: Entry, setting: str) -> str:
 def _personal(entry: Entry) -> str:
     effect = entry.effect("personal")
     return NOT_GIVEN if effect is None else difference(effect, _LEVEL)
+
+
+def _n(entry: Entry, board: Board) -> str:
+    """Instances behind the values shown: planned ones have no part in them."""
+    found = sorted({score.n for setting in board.settings if (score := entry.score(setting)) is not None})
+    return NOT_GIVEN if not found else " – ".join(map(count, dict.fromkeys((found[0], found[-1]))))
 
 
 def _state(entry: Entry) -> str:

@@ -121,9 +121,14 @@ class Summary:
     repeat: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def is_rehearsal(self) -> bool:
+        """Whether an emulator answered: by the venue, or by the name with which it signs behind another one."""
+        return is_rehearsal(self.venue) or "emulator" in self.versions.get("model as returned", "")
+
+    @property
     def marks(self) -> tuple[str, ...]:
         """What every heading of this run has to say first."""
-        marks = [REHEARSAL] if is_rehearsal(self.venue) else []
+        marks = [REHEARSAL] if self.is_rehearsal else []
         if self.state == "partial":
             marks.append(f"PARTIAL {self.requests.final:,} of {self.requests.total:,}")
         return tuple(marks)

@@ -118,7 +118,7 @@ def to_html(table: Table) -> str:
 def escape_markdown(text: str) -> str:
     """``text`` as one line that markdown and the HTML inside it show as it is."""
     text = plain(text).strip().replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = re.sub(r"[\\|`*~]", r"\\\g<0>", text)
+    text = re.sub(r"[\\|`*~$]", r"\\\g<0>", text)
     text = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)  # inside a word an underscore means nothing
     text = re.sub(r"^[#+=-](?!\d)|^\d+(?=[.)](?:\s|$))", _escape_start, text)
     return re.sub(r"\](?=[(\[:])", r"]\\", text)  # only these make a link of a bracket

@@ -13,10 +13,14 @@ _ROUNDING = 1e-12  # what is left of a difference of equal numbers
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|[ -/]*[0-~])")
 _JOINERS = "\u200c\u200d"  # scripts and emoji need them; every other invisible format character goes
+# Unicode's Default_Ignorable_Code_Point outside Cf, but for the two selectors that emoji need (U+FE0E, U+FE0F).
+_IGNORABLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
 
 
 def plain(text: str, *, lines: bool = False) -> str:
-    """``text`` without what could move a cursor, reorder a line or hide: ANSI, control, bidi, tag characters.
+    """``text`` without what could move a cursor, reorder a line or hide: ANSI, control, bidi, tag characters, fillers.
 
     Line ends become spaces unless ``lines``; a lone surrogate becomes U+FFFD, so that it can be written.
     """
@@ -27,6 +31,8 @@ def plain(text: str, *, lines: bool = False) -> str:
 
 def _visible(found: re.Match[str]) -> str:
     char = found[0]
+    if _IGNORABLE.match(char):
+        return ""
     kind = unicodedata.category(char)
     if kind == "Cs":
         return "\ufffd"
@@ -87,8 +93,8 @@ def estimate(value: float | None, low: float | None, high: float | None) -> str:
     value, low, high = (0.0 if abs(number) < _ROUNDING else number for number in (value, low, high))
     digits = _decimals(max(value, low, high, key=abs))
     bounds = max(0, digits - 1)
-    while 0 < (high - low) * 10**bounds < 5 and bounds < 9:
-        bounds += 1
+    while bounds < 9 and (0 < (high - low) * 10**bounds < 5 or any(b and round(b, bounds) == 0 for b in (low, high))):
+        bounds += 1  # a bound near zero keeps its side
     return f"{_fixed(value, max(digits, bounds))} [{_fixed(low, bounds)}, {_fixed(high, bounds)}]"
 
 

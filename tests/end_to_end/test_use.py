@@ -43,7 +43,7 @@ def test_a_second_run_buys_nothing_and_says_so(place: Place, corpus: Path) -> No
 def test_every_table_and_page_of_a_rehearsal_says_so(place: Place, corpus: Path) -> None:
     done = place.call("run", *_asked(corpus))
     headings = [line for line in done.stdout.splitlines() if "EMULATOR" in line]
-    assert len(headings) == 2
+    assert len(headings) == 4, "estimate, results, effects, and the sentence that sums them up"
     results = place.root / "results" / place.runs()[0]
     assert "emulator" in place.runs()[0]
     for name in ("report.md", "report.html"):

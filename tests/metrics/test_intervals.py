@@ -111,9 +111,9 @@ def test_undefined_values_and_resamples_are_said() -> None:
     rare = np.arange(60) == 0  # in 36 % of the resamples there is no positive at all
     both = classification.statistics(rare, rare)
     found = dict(zip(both, intervals(list(both.values()), np.ones(60), names, seed=0), strict=True))
-    assert found["balanced_accuracy"].value == 1 and found["balanced_accuracy"].low is None
-    assert "of resamples" in str(found["balanced_accuracy"].note)
-    assert found["accuracy"].low == found["accuracy"].high == 1
+    assert found["f1_positive"].value == 1 and found["f1_positive"].low is None
+    assert "of resamples" in str(found["f1_positive"].note)
+    assert found["accuracy"].low is None and found["accuracy"].note == "no interval: the same in every resample"
     constant, other = intervals(
         [regression.spearman(np.ones(60), np.arange(60.0)), mean(np.arange(60.0))], np.ones(60), names, seed=0
     )
@@ -121,6 +121,18 @@ def test_undefined_values_and_resamples_are_said() -> None:
     assert other.low is not None and other.low < 29.5 < (other.high or 0)
     (nothing,) = intervals([mean(np.array([]))], np.array([]), np.array([], dtype=object), seed=0)
     assert (nothing.value, nothing.low, nothing.g_eff) == (None, None, 0)
+
+
+def test_a_value_of_two_classes_is_as_sure_as_the_smaller_one() -> None:
+    names = np.array([str(i) for i in range(300)], dtype=object)
+    said = np.random.default_rng(0).random(300) < 0.8
+    for negatives, few in ((10, True), (60, False)):
+        truth = np.arange(300) >= negatives
+        both = classification.statistics(truth, said)
+        found = dict(zip(both, intervals(list(both.values()), np.ones(300), names, seed=0), strict=True))
+        assert (found["balanced_accuracy"].low is None) is few
+        assert found["balanced_accuracy"].g_eff == pytest.approx(negatives)
+        assert found["accuracy"].low is not None and found["accuracy"].g_eff == pytest.approx(300)
 
 
 @pytest.mark.slow

@@ -70,6 +70,7 @@ def test_without_wordnet_it_says_so_and_no_value_is_made_up(tmp_path: Path, monk
     # nltk itself would give a number here, because no synonym has to be looked up.
     scored = text.score_pairs(pl.DataFrame({"reference": ["same words"], "answer": ["same words"]}))
     assert scored["meteor"].to_list() == [None] and scored["rouge_l"].to_list() == [1.0]
+    assert "meteor" not in text.signatures() and "rouge_l" in text.signatures()
 
 
 def test_another_version_and_a_damaged_one_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

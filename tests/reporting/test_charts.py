@@ -144,6 +144,7 @@ def test_distributions_are_drawn_for_the_metrics_that_are_there_beside_the_best_
     )
     assert "best floor, mean" in words
     assert "the best trivial predictor (author's prior rate)" in every["text"]["texts"].caption
+    assert "best answer" not in every["text"]["texts"].caption
     without = full_items("text", 50).drop("sbert").with_columns(meteor=pl.lit(None, pl.Float64))
     words = texts_of(made(full_summary("text"), without)["texts"])
     assert "ROUGE-L, right is better" in words
@@ -191,7 +192,9 @@ def test_items_of_the_paper_protocol_get_the_charts_that_make_sense() -> None:
     assert list(found) == ["primary", "values"]
     assert "not shown" in found["values"].caption
     text = pl.DataFrame({**base, "rouge_1": 0.2, "rouge_l": [None if g is None else 0.1 for g in guess], "bleu": 0.0})
-    assert list(made(given, text)) == ["primary", "texts"]
+    found = made(given, text)
+    assert list(found) == ["primary", "texts"]
+    assert "means, by this protocol of the best answer to each prompt and without zeros" in found["texts"].caption
 
 
 def test_nothing_scored_draws_nothing() -> None:

@@ -52,7 +52,9 @@ def test_a_rehearsal_and_a_partial_run_say_so_first_and_claim_no_test() -> None:
     untested = tuple(effect("personal", 0.031, note="no test: partial", **FAMILY) for _ in "1")
     said = headline(full_summary("sign", venue="emulator:openai", state="partial", effects=untested))
     assert said.startswith("EMULATOR — rehearsal, not a result · PARTIAL 1,610 of 1,920: Own history")
-    assert "+0.031 [0.013, 0.049], not tested (95 % intervals" in said
+    assert "+0.031 [0.013, 0.049] (95 % intervals" in said and said.endswith(", not tested: partial).")
+    unclear = effect("personal", 0.004, note="no test: partial", **FAMILY)
+    assert "shown" not in headline(full_summary("sign", state="partial", effects=(unclear,)))
 
 
 def test_exploratory_and_domain_effects_never_become_the_headline() -> None:
@@ -68,6 +70,8 @@ def test_without_effects_the_first_setting_stands_beside_its_best_floor() -> Non
     beats = effect("p-conv - author's prior rate", 0.07, kind="floor", low=-0.01, high=0.15)
     said = headline(full_summary("sign", effects=(beats,)))
     assert said.endswith("0.570, difference: +0.070 [-0.01, 0.15], no difference shown.")
+    early = headline(full_summary("sign", effects=(beats,), state="partial"))
+    assert early.endswith("difference: +0.070 [-0.01, 0.15], not tested: partial.")
 
 
 def test_of_errors_the_smallest_floor_is_the_best() -> None:

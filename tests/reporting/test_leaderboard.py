@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from importlib.resources import files
 
 import pytest
 
+from runner.benchmarks.personaconvbench import paper
 from runner.reporting.comparison import Comparison, Entry, best_first
 from runner.reporting.effects import domain_effects_table, effects_table, effects_tables, other_effects_table
 from runner.reporting.leaderboard import comparison_tables, leaderboard_table, pairs_table, usd_per_point
@@ -58,8 +61,8 @@ def test_an_interval_without_zero_is_no_difference_where_holm_does_not_agree() -
     assert _column(pairs_table(tested), "reading") == {"a - b": "no difference shown"}
 
 
-def test_models_that_could_not_be_tested_are_not_shown_to_differ() -> None:
-    assert leaderboard_table(board(run("a", 0.8), run("b", 0.1))).rows[1][0] == "b ≈"
+def test_of_models_that_could_not_be_tested_nothing_is_said() -> None:
+    assert leaderboard_table(board(run("a", 0.8), run("b", 0.1))).rows[1][0] == "b"
 
 
 def test_a_smaller_sample_of_a_model_is_shown_below_and_neither_tested_nor_best() -> None:
@@ -119,7 +122,7 @@ def test_every_table_of_a_rehearsal_says_so_and_no_other_does() -> None:
 
 def test_a_run_without_an_answer_is_a_row_of_dashes() -> None:
     empty = summary(rows=(), floors=())
-    last = ("480", "price unknown", "—", "complete")
+    last = ("—", "price unknown", "—", "complete")
     assert leaderboard_table(board(empty)).rows == (("gpt-9", "—", "—", "—", "—", "—", *last),)
 
 
@@ -146,6 +149,30 @@ def test_published_numbers_stand_beside_ours_with_every_footnote_and_the_same_mo
     )
     assert "F1 is of two kinds" in table.notes
     assert any("a table of 2025" in note for note in table.notes)
+
+
+def test_beside_published_numbers_the_cells_notes_and_their_own_n_are_said() -> None:
+    made = run("tiny-1", 0.6)
+    few = score("p-conv", "accuracy", 0.9, n=401, coverage=0.9, note="best of 3")
+    more = score("p-nonconv", "accuracy", 0.8, n=412, note="best of 2")
+    notes = published_table(beside(replace(made, rows=(*made.rows[:-1], few, more)))).notes
+    assert "tiny-1, accuracy · p-conv: best of 3" in notes and "tiny-1, accuracy · p-nonconv: best of 2" in notes
+    assert any("tiny-1 n 401–412, coverage at least 90.0 %;" in note for note in notes)
+    alone = replace(made, rows=(few, replace(more, note="best of 3")))
+    assert "tiny-1: best of 3" in published_table(beside(alone)).notes
+
+
+def test_a_published_number_keeps_the_zeros_at_its_end() -> None:
+    given = beside(run("tiny-1", 0.6))
+    zero = replace(given, rows=(*given.rows[:-1], ("Other-2", "p-conv", "accuracy", 0.687)))
+    assert published_table(zero).rows[0][-1] == "0.6870"
+    text = files(paper).joinpath("published.toml").read_text(encoding="utf-8")
+    shown: list[str] = []
+    for asked in ("3.1", "3.2", "3.3"):
+        rows = tuple((model, *others) for model, task, *others in paper.published().rows if task == asked)
+        table = published_table(replace(given, rows=rows))
+        shown += [cell for row in table.rows for cell in row[2:] if cell != "—"]
+    assert sorted(shown) == sorted(re.findall(r'(?<!\.)"(\d+\.\d+)"', text)), "digit for digit"
 
 
 def test_a_rehearsal_beside_published_numbers_is_called_one_in_its_column_and_its_heading() -> None:
@@ -202,6 +229,19 @@ def test_a_shown_difference_to_the_worse_is_called_worse() -> None:
         effect("p-conv - majority", -0.1, -0.15, -0.05, kind="floor"),
     )
     assert [row[-1] for row in effects_table(summary(effects=worse)).rows] == ["shown: worse", "below the floor"]
+
+
+def test_of_a_partial_run_nothing_is_concluded_and_its_family_stays_declared() -> None:
+    note = "no test: partial"
+    early = (
+        effect("personal", 0.031, 0.012, 0.05, family="f", note=note),
+        effect("p-conv - majority", 0.1, 0.05, 0.15, kind="floor", note=f"{note}; few authors"),
+    )
+    table = effects_table(summary(effects=early, state="partial"))
+    assert [row[-1] for row in table.rows] == ["not tested: partial"] * 2
+    assert table.rows[0][1] == "main effect, declared"
+    assert not any("p:" in line or "Holm" in line for line in table.notes)
+    assert any("; p: two-sided" in line for line in effects_table(summary(effects=_EFFECTS)).notes)
 
 
 def test_for_a_terminal_only_main_effects_and_floors_are_kept() -> None:

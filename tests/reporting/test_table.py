@@ -120,6 +120,10 @@ def test_a_strangers_text_cannot_act_in_markdown() -> None:
     assert page.text.count("<script>alert(1)</script> a|b red back next `code` </table>") == 7
 
 
+def test_dollars_never_begin_a_formula() -> None:
+    assert "\\$1.00 to \\$2.00" in to_markdown(Table("t", ("a",), (("$1.00 to $2.00",),)))
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.text("ab12 |\\`*_~[]()<>&!#+-.:\n$", min_size=1, max_size=20))
 def test_markdown_shows_the_text_as_it_is(text: str) -> None:

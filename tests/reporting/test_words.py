@@ -72,4 +72,6 @@ def test_whole_escape_sequences_go_and_words_stay() -> None:
     assert plain("a\x1b[1;31mred\x1b[0m \x1b]0;title\x07b") == "ared b"
     assert plain("half \ud800 pair") == "half \ufffd pair"
     assert plain("one\r\ntwo\u2028three\tfour", lines=True) == "one\ntwo\nthree    four"
+    assert plain("a\u3164b\u115f\u1160\uffa0\u034f\u180b\ufe00\U000e0100c") == "abc", "fillers hide words"
+    assert plain("❤\ufe0f") == "❤\ufe0f"
     assert plain("می\u200cخواهم 👩\u200d💻") == "می\u200cخواهم 👩\u200d💻"

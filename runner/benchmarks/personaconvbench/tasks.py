@@ -184,7 +184,7 @@ class PaperTask:
 
     def score(self, items: pl.DataFrame, design: Design) -> Scored:
         """The reference's aggregation: failed answers leave the denominator. Nothing is tested."""
-        return paper.score(items, self.kind)
+        return paper.score(items, self.kind, tested=design.tested)
 
     def versus(self, first: pl.DataFrame, second: pl.DataFrame, name: str, design: Design) -> tuple[Effect, ...]:
         """Two models on the answers that both gave, without tests."""

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _METRICS = ("rouge_l", "meteor", "sbert")
 _STEPS = 200
 _MEANS_AT = -0.07
+_PAPER_MEANS = (
+    "means, by this protocol of the best answer to each prompt and without zeros, so further right than the curves, "
+    "which are of all single answers"
+)
 
 
 def texts(summary: Summary, items: pl.DataFrame) -> Chart | None:
@@ -62,7 +66,8 @@ def texts(summary: Summary, items: pl.DataFrame) -> Chart | None:
         "texts",
         "How close the texts come to the true replies",
         f"Cumulative share of answers by closeness to the true reply (weighted as in the table, n = {n} per "
-        f"setting): the lower and the further right a curve, the better. Under the curves: the table's means{beside}. "
+        f"setting): the lower and the further right a curve, the better. Under the curves: the table's "
+        f"{_PAPER_MEANS if summary.protocol == 'paper' else 'means'}{beside}. "
         "Failed answers are counted "
         f"{'as 0' if summary.protocol != 'paper' else 'nowhere by this protocol'}.",
         f"Cumulative distribution of ROUGE-L by setting; medians: {'; '.join(medians)}.",

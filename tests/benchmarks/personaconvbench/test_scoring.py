@@ -80,7 +80,11 @@ def test_every_setting_has_all_metrics_and_every_domain_the_primary_one() -> Non
     assert keys == [(s, g) for s in SETTINGS for g in ("all", "domain=art", "domain=life")]
     assert [r.metric for r in rows[:8]] == [*scoring.METRICS["sign"], *["balanced_accuracy"] * 2]
     whole, part = row(rows, "accuracy"), row(rows, "balanced_accuracy", group="domain=life")
-    assert (whole.n, part.n) == (60, 20) and whole.note is None and "few authors" in str(part.note)
+    assert (
+        (whole.n, part.n) == (60, 20)
+        and whole.note is None
+        and "10.0 effective authors of the smaller" in str(part.note)
+    )
     assert whole.low is not None and whole.high is not None and 0.3 < whole.low < 0.5 < whole.high < 0.7
 
 

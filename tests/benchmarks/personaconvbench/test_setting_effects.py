@@ -25,7 +25,7 @@ def _said(frame: pl.DataFrame, right: dict[str, list[bool]]) -> pl.DataFrame:
     )
 
 
-def _crowd(n: int = 240, authors: int = 40, seed: int = 0, **gains: float) -> pl.DataFrame:
+def _crowd(n: int = 480, authors: int = 80, seed: int = 0, **gains: float) -> pl.DataFrame:
     """Answers that are right half of the time, and more often by what each setting gains."""
     random = np.random.default_rng(seed)
     frame = signs(
@@ -170,6 +170,9 @@ def test_a_partial_run_has_values_and_intervals_but_no_test() -> None:
     main = [e for e in found if e.kind == "main" and e.metric == "balanced_accuracy" and e.group == "all"]
     assert all(e.p is None and e.p_holm is None and e.low is not None for e in main)
     assert all(str(e.note).startswith("no test: partial") and not e.is_shown for e in main)
+    assert [e.family for e in main] == list(FAMILY), "declared stays declared"
+    floors = [e for e in found if e.kind == "floor"]
+    assert floors and all(str(e.note).startswith("no test: partial") for e in floors)
 
 
 def test_few_authors_have_neither_interval_nor_p() -> None:
@@ -178,13 +181,15 @@ def test_few_authors_have_neither_interval_nor_p() -> None:
     assert "fewer than 20" in str(effect(found, "personal", "balanced_accuracy").note)
 
 
-def test_groups_show_the_main_effects_on_the_primary() -> None:
+def test_groups_show_effects_on_the_primary_and_the_unseen_the_simple_ones_too() -> None:
     crowd = _crowd()
     found = [e for e in scored(crowd, "sign", Design(family=FAMILY), "3.1").effects if e.group != "all"]
     assert {e.group for e in found} == {"no own reply visible", "domain=art", "domain=life"}
-    assert {(e.name, e.metric) for e in found} == {
-        (name, "balanced_accuracy") for name in ("personal", "conversation", "interaction")
-    }
+    main = {"personal", "conversation", "interaction"}
+    simple = {f"{P} - {NP}", f"{PN} - {NN}", f"{P} - {PN}", f"{NP} - {NN}"}
+    assert {e.metric for e in found} == {"balanced_accuracy"}
+    assert {e.name for e in found if e.group == "no own reply visible"} == main | simple
+    assert {e.name for e in found if e.group.startswith("domain=")} == main
     unseen = crowd.filter(pl.col("own_visible") == 0)
     alone = effect(scored(unseen, "sign").effects, "personal", "balanced_accuracy")
     part = effect(tuple(found), "personal", "balanced_accuracy", "no own reply visible")

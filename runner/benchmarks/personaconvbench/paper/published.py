@@ -26,7 +26,7 @@ def _rows(printed: dict[str, Any]) -> Iterator[tuple[str, str, str, str, float]]
             for model, values in models.items():
                 name = f1[model] if metric == "f1" else metric
                 for setting, value in zip(_SETTINGS, values, strict=True):
-                    yield model, task, setting, name, value
+                    yield model, task, setting, name, float(value)
     for task, metrics in printed["np_conv"].items():
         for metric, value in metrics.items():
-            yield _RADAR_MODEL, task, "np-conv", metric, value
+            yield _RADAR_MODEL, task, "np-conv", metric, float(value)

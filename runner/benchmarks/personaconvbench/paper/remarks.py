@@ -26,8 +26,8 @@ _OF: dict[Kind, tuple[str, ...]] = {
     "text": (
         "BLEU is nltk's with smoothing method 1 on lower-cased words, not sacrebleu's, and SBERT is the raw cosine, "
         "which strict cuts off at 0.",
-        "Each metric takes the best of the ten answers by the reference text for itself: no single answer reaches the "
-        "row's values together, and a row of one answer is not comparable with it.",
+        "Each metric takes, of each prompt, the best of the answers to it by the reference text for itself: no single "
+        "answer reaches the row's values together, and rows of different numbers of answers are not comparable.",
         "A prompt whose best value is 0 leaves the mean of that metric, so the worst answers raise it.",
     ),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,7 +15,7 @@ from runner.benchmarks.personaconvbench.paper.floors import constant_items
 from runner.benchmarks.personaconvbench.paper.frame import SETTINGS, Kind
 from runner.benchmarks.personaconvbench.paper.judging import USED, judge, judge_embeddings
 from runner.benchmarks.personaconvbench.paper.rivals import PRIMARY, SEED, beats
-from runner.benchmarks.personaconvbench.paper.usable import best, usable
+from runner.benchmarks.personaconvbench.paper.usable import best, complete, usable
 from runner.metrics import classification, embeddings, intervals, nltk_bleu, regression, text
 from runner.metrics.score import Score
 from runner.metrics.statistic import Statistic, mean
@@ -29,6 +30,8 @@ _NOTES = {
     "f1_positive": "of the positive class: beside the published GPT and Claude rows",
     "f1_weighted": "weighted over classes: beside the published LLaMA and DeepSeek rows",
 }
+_PUBLISHED_BEST_OF = 10
+"""Answers per prompt behind the published GPT rows of 3.3."""
 
 
 def judges(kind: Kind) -> tuple[Judge, ...]:
@@ -39,12 +42,15 @@ def judges(kind: Kind) -> tuple[Judge, ...]:
     return (answers, Judge("sbert", judge_embeddings, pooled=False))
 
 
-def score(items: pl.DataFrame, kind: Kind) -> Scored:
+def score(items: pl.DataFrame, kind: Kind, *, tested: bool = True) -> Scored:
     """The reference's aggregation for its GPT rows, per setting; ``coverage`` is the share of answers that stayed.
 
-    Over all instances every metric, per domain the primary one. The only effects are those over the best floor.
+    Over all instances every metric, per domain the primary one. The only effects are those over the best floor;
+    without ``tested`` (answers are still to come) they say so. In 3.3 only prompts with all their answers are in.
     """
     own, copies = items.filter(pl.col("floor").is_null()), items.filter(pl.col("floor").is_not_null())
+    if kind == "text":
+        own = complete(own)
     rows = [row for setting, group, part in _groups(own) for row in _cells(kind, part, setting, group)]
     floors: list[Score] = []
     for setting, group, part in _groups(own):
@@ -57,9 +63,18 @@ def score(items: pl.DataFrame, kind: Kind) -> Scored:
         effect
         for setting, group, part in _groups(own)
         if group == "all"
-        for effect in beats(part, copies, setting, kind)
+        for effect in beats(part, copies, setting, kind, tested=tested)
     )
-    return Scored(tuple(rows), tuple(floors), effects, signatures(kind))
+    return Scored(tuple(rows), tuple(_with_n(floors, rows)), effects, signatures(kind))
+
+
+def _with_n(floors: Sequence[Score], rows: Sequence[Score]) -> Iterator[Score]:
+    """A floor on other instances than the model's value says on how many: its own zeros and gaps have left it."""
+    models = {(row.setting, row.group, row.metric): row.n for row in rows}
+    for floor in floors:
+        n = models.get((floor.setting, floor.group, floor.metric), floor.n)
+        said = None if floor.n == n or floor.value is None else f"n {floor.n:,}, the model's {n:,}"
+        yield replace(floor, note="; ".join(part for part in (floor.note, said) if part) or None)
 
 
 def _groups(items: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
@@ -117,6 +132,8 @@ def _best_of_n(metrics: Sequence[str], items: pl.DataFrame) -> Iterator[_Part]:
     """3.3: the best answer of each prompt, chosen by the reference text for each metric apart; 0 leaves the mean."""
     most = items.select(pl.len().over("instance_id").max()).item()
     remark = "zeros left out" if most == 1 else f"best of {most} by the reference text, zeros left out"
+    if most != _PUBLISHED_BEST_OF and items["floor"].null_count():
+        remark += f"; not comparable with the published GPT rows, the best of {_PUBLISHED_BEST_OF}"
     for metric in metrics:
         lost = metric not in items.columns or (items[metric].is_null() & items["rouge_1"].is_not_null()).any()
         if lost:

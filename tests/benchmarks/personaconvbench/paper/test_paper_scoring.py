@@ -150,8 +150,8 @@ def test_texts_are_the_best_of_n_for_each_metric_apart_and_zeros_leave() -> None
     reference = "The quick brown fox jumps over the lazy dogs"
     said = ["dog lazy the over jumping fox brown quick the", "The quick brown fox sleeps", ""]
     rows = [{"instance_id": "a", "reference": reference, "text": text, "sample": i} for i, text in enumerate(said)]
-    rows += [{"instance_id": "b", "reference": reference, "text": "nothing alike", "sample": 0}]
-    rows += [{"instance_id": "c", "reference": reference, "status": "filtered", "sample": 0}]
+    rows += [{"instance_id": "b", "reference": reference, "text": "nothing alike", "sample": i} for i in range(3)]
+    rows += [{"instance_id": "c", "reference": reference, "status": "filtered", "sample": i} for i in range(3)]
     found = scored("text", rows).rows
     scorer = RougeScorer(["rouge1", "rougeL"], use_stemmer=True)
     each = [scorer.score(reference, text) for text in said[:2]]
@@ -160,7 +160,7 @@ def test_texts_are_the_best_of_n_for_each_metric_apart_and_zeros_leave() -> None
     assert value(found, "rouge_1").value == pytest.approx(rouge_1)
     assert value(found, "rouge_l").value == pytest.approx(rouge_l)
     assert value(found, "rouge_1").n == 1
-    assert value(found, "rouge_1").coverage == pytest.approx(3 / 5)
+    assert value(found, "rouge_1").coverage == pytest.approx(5 / 9)
     assert "best of 3" in value(found, "rouge_1").note
     assert [row.metric for row in found if row.group == "all"] == list(paper.METRICS["text"])
 
@@ -258,9 +258,29 @@ def test_the_only_effects_are_those_over_the_best_floor_on_what_both_answered() 
         {"instance_id": "a", "reference": "a b c d", "text": "a b c d", "parent": "a b"},
         {"instance_id": "a", "reference": "a b c d", "text": "x", "sample": 1, "parent": "a b"},
         {"instance_id": "b", "reference": "a b c d", "text": "x", "parent": "a b c d"},
+        {"instance_id": "b", "reference": "a b c d", "text": "x", "sample": 1, "parent": "a b c d"},
     ]
     (found,) = scored("text", rows).effects
     assert (found.name, found.n, found.value) == ("p-conv - copy the parent", 1, pytest.approx(1 - 2 / 3))
+    assert found.note.startswith("only prompts where both are not 0")
+    floor = value(scored("text", rows).floors, "rouge_l", floor="copy the parent")
+    assert floor.n == 2 and "n 2, the model's 1" in floor.note
+    (early,) = paper.score(judged("text", rows), "text", tested=False).effects
+    assert early.note.startswith("no test: partial; ")
+
+
+def test_the_best_of_n_is_of_prompts_with_all_n_and_says_where_it_is_not_the_published_one() -> None:
+    def answers(name: str, *said: str) -> list[dict[str, Any]]:
+        return [{"instance_id": name, "reference": "a b c d", "text": t, "sample": i} for i, t in enumerate(said)]
+
+    rows = [*answers("a", "a b", "a b"), *answers("pending", "a b c d")]
+    row = value(scored("text", rows).rows, "rouge_l")
+    assert (row.n, row.value) == (1, pytest.approx(2 / 3))
+    assert "best of 2" in row.note and "not comparable with the published GPT rows, the best of 10" in row.note
+    (found,) = paper.versus(judged("text", rows), judged("text", rows), "a - b", "text", Design())
+    assert found.n == 1 and "only prompts where both are not 0" in found.note
+    ten = scored("text", answers("a", *["a b"] * 10))
+    assert "not comparable" not in value(ten.rows, "rouge_l").note
 
 
 def test_two_models_are_compared_where_both_can_be_read_and_never_tested() -> None:
@@ -278,7 +298,7 @@ def test_the_differences_from_strict_are_said() -> None:
     for kind, words in {
         "sign": ("F1",),
         "value": ("viral",),
-        "text": ("method 1", "raw cosine", "best of the ten", "0 leaves"),
+        "text": ("method 1", "raw cosine", "best of the answers to it", "0 leaves"),
     }.items():
         said = " ".join(paper.remarks(kind))
         assert all(word in said for word in (*words, "np-nonconv", "weighted", "Selection looks at the outcome"))

@@ -1,6 +1,8 @@
 """The published table: all of it, in our names, with what a reader has to know."""
 
+import re
 from collections import Counter
+from importlib.resources import files
 
 import pytest
 
@@ -34,6 +36,13 @@ def test_metrics_are_called_as_ours_and_each_f1_is_of_its_models() -> None:
     assert found["GPT-4.1", "3.1", "p-conv", "mcc"] == 0.677
     assert found["DeepSeek-R1", "3.3", "p-nonconv", "bleu"] == 0.0083
     assert found["GPT-4.1", "3.2", "np-conv", "mae"] == 97.83
+
+
+def test_values_are_kept_as_they_were_printed() -> None:
+    text = files(paper).joinpath("published.toml").read_text(encoding="utf-8")
+    printed = re.findall(r'(?<!\.)"(\d+\.\d+)"', text)
+    assert sorted(map(float, printed)) == sorted(row[4] for row in paper.published().rows)
+    assert {"0.1540", "0.6770", "351.50"} <= set(printed)
 
 
 def test_the_footnotes_figures_follow_from_the_table() -> None:

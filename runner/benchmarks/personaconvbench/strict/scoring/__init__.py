@@ -52,6 +52,6 @@ def score(items: pl.DataFrame, kind: Kind, design: Design, task: str) -> Scored:
     return Scored(
         rows=tuple(model_rows(own, kind)),
         floors=tuple(floor_rows(floors, kind)),
-        effects=(*setting_effects(own, kind, design, task), *beats(own, floors, kind)),
+        effects=(*setting_effects(own, kind, design, task), *beats(own, floors, kind, design)),
         signatures=signatures(kind),
     )

@@ -16,15 +16,16 @@ from runner.metrics.effects import Contrast
 from runner.metrics.score import Effect
 
 UNSEEN = "no own reply visible"
-_PARTIAL = "no test: partial"
+PARTIAL = "no test: partial"
 _TESTABLE = frozenset({"balanced_accuracy", "accuracy", "log_mae", "mae", *METRICS["text"]})
 
 
 def setting_effects(own: pl.DataFrame, kind: Kind, design: Design, task: str) -> list[Effect]:
     """All metrics over all instances (the primary first), then the primary where no own reply is visible and by domain.
 
-    Rows are answers that are final in all settings of the 2 x 2 that were asked; an effect whose settings were not
-    asked is left out. The main effects on the primary are the family that ``design`` declares.
+    A domain has main effects only. Rows are answers that are final in all settings of the 2 x 2 that were asked; an
+    effect whose settings were not asked is left out. The main effects on the primary are the family that ``design``
+    declares.
     """
     metrics = [metric for metric in METRICS[kind] if metric not in NO_QUALITY]
     square, possible = _complete(own, (*MAIN, *SIMPLE))
@@ -33,7 +34,7 @@ def setting_effects(own: pl.DataFrame, kind: Kind, design: Design, task: str) ->
         found += _compared(*_complete(own, contrasts), kind, metrics, design)
     found.sort(key=lambda effect: metrics.index(effect.metric))  # stable: contrasts keep their order
     found = _with_family(found, PRIMARY[kind], design, task)
-    found += _in_groups(square, [one for one in possible if one.kind == "main"], kind, design)
+    found += _in_groups(square, possible, kind, design)
     return [_noted(effect, design) for effect in found]
 
 
@@ -59,9 +60,10 @@ def _in_groups(square: Aligned, contrasts: Sequence[Contrast], kind: Kind, desig
     one = next(iter(square.values()))
     unseen = _only(square, pl.col("own_visible") == 0)
     found = compare(unseen, contrasts, kind, primary, UNSEEN, level=level, tested=design.tested)
+    main = [contrast for contrast in contrasts if contrast.kind == "main"]
     for domain in one["domain"].unique().sort():
         inside = _only(square, pl.col("domain") == domain)
-        found += compare(inside, contrasts, kind, primary, f"domain={domain}", level=level, tested=False)
+        found += compare(inside, main, kind, primary, f"domain={domain}", level=level, tested=False)
     return found
 
 
@@ -90,5 +92,5 @@ def _with_family(effects: Sequence[Effect], primary: str, design: Design, task: 
 
 def _noted(effect: Effect, design: Design) -> Effect:
     partial = not design.tested and effect.metric in _TESTABLE and not effect.group.startswith("domain=")
-    notes = (NOTES.get(effect.metric), _PARTIAL if partial else None, effect.note)
+    notes = (NOTES.get(effect.metric), PARTIAL if partial else None, effect.note)
     return replace(effect, note="; ".join(note for note in notes if note) or None)

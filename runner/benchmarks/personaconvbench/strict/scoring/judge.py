@@ -3,8 +3,8 @@
 What a failed answer (unparsable, refused, filtered, truncated, missing, out of range) is worth:
 
 * sign (3.1): the opposite of the truth.
-* value (3.2): −sign(y)·m, where m is the median |score| of the domain's other authors: always a wrong sign. An
-  answer beyond ±10⁷ fails, too.
+* value (3.2): −sign(y)·m, where m is the median |score| of the domain's other authors, at least 1: always a wrong sign.
+  An answer beyond ±10⁷ fails, too.
 * text (3.3): 0 in every metric.
 
 A floor without a value for an instance fails there like an answer.

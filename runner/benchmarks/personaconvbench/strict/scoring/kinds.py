@@ -23,7 +23,11 @@ NO_QUALITY = frozenset({"length_ratio", "recalled"})
 NOTES = {"rmse": "no test: one viral reply decides it"}
 SEED = 0
 
-_FAILED = {"sign": "opposite of the truth", "value": "-sign(y)*median|score| of the domain", "text": "0"}
+_FAILED = {
+    "sign": "opposite of the truth",
+    "value": "-sign(y)*max(1, median|score| of the domain's others)",
+    "text": "0",
+}
 
 
 def signatures(kind: Kind) -> dict[str, str]:

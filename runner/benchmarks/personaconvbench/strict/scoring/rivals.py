@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
 from runner.benchmarks.base import Design
 from runner.benchmarks.personaconvbench.strict.limits import SETTINGS
+from runner.benchmarks.personaconvbench.strict.scoring.effects import PARTIAL
 from runner.benchmarks.personaconvbench.strict.scoring.floors import ALL
 from runner.benchmarks.personaconvbench.strict.scoring.kinds import PRIMARY, Kind
 from runner.benchmarks.personaconvbench.strict.scoring.measures import measured
@@ -22,10 +24,11 @@ _SAID, _OTHER = "first", "second"
 _LESS = {_SAID: 1.0, _OTHER: -1.0}
 
 
-def beats(own: pl.DataFrame, floors: pl.DataFrame, kind: Kind) -> Iterator[Effect]:
+def beats(own: pl.DataFrame, floors: pl.DataFrame, kind: Kind, design: Design) -> Iterator[Effect]:
     """Per setting the model less the best floor that the setting allows, on the instances that both have.
 
-    The best is the one of the best value on just these instances.
+    The best is the one of the best value on just these instances. Of a ``design`` that does not test (answers are
+    still to come) the effects say that nothing may be concluded from them.
     """
     primary = (PRIMARY[kind],)
     for setting in settings_of(own):
@@ -41,7 +44,9 @@ def beats(own: pl.DataFrame, floors: pl.DataFrame, kind: Kind) -> Iterator[Effec
                 best = worth, str(name), frames
         if best is not None:
             contrast = Contrast(f"{setting} - {best[1]}", "floor", _LESS)
-            yield from compare(best[2], [contrast], kind, primary, "all", level=_LEVEL, tested=False)
+            for effect in compare(best[2], [contrast], kind, primary, "all", level=_LEVEL, tested=False):
+                notes = (None if design.tested else PARTIAL, effect.note)
+                yield replace(effect, note="; ".join(note for note in notes if note) or None)
 
 
 def _worth(rows: pl.DataFrame, kind: Kind) -> float:

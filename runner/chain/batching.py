@@ -1,0 +1,117 @@
+"""How what is to be bought will travel: in how many files and waves, and what neighbours will share in the cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
+
+import polars as pl
+
+from runner.caching import PREFIX_ORDER, Rules, plan, rules_of
+from runner.chain.queues import queue_of
+from runner.chain.runs import Folders, Run
+from runner.ledger import Ledger
+from runner.packing import FIRST_BATCH, Items, pack
+from runner.pricing import Price
+from runner.providers.base import Limits
+
+MOST_READ = 20_000
+"""Bodies that are read to see what they share; of more, the first of the sample order speak for the rest."""
+LINE_BYTES = 500
+"""What a line of a batch file has beside its body's text: ids, parameters, hints (more than any provider's)."""
+HITS = (0.2, 0.98)
+"""Between what shares of hits the truth is taken to lie: best effort, "30% to 98%" (Anthropic's batch page)."""
+NAMES = ("cached_tokens", "cache_write_tokens", "cache_write_long_tokens")
+
+
+@dataclass(frozen=True)
+class Journey:
+    """``blocks`` are the places of each file's requests, in sample order; ``waves`` of files follow each other.
+
+    ``is_led`` when the first file is a small one that must come back before the rest is sent.
+    """
+
+    blocks: tuple[tuple[int, ...], ...]
+    waves: int
+    is_led: bool
+
+
+def journey(ledger: Ledger, run: Run, folders: Folders, wanted: pl.DataFrame, limits: Limits, now: datetime) -> Journey:
+    """The files that these requests make under the provider's limits, and the waves that the queue takes them in."""
+    if wanted.is_empty():
+        return Journey((), 0, False)
+    queue = queue_of(ledger, run.asked.venue, None, run.asked.model, limits, now)
+    sizes = pl.scan_parquet(folders.bodies(1)).select("request_id", size=pl.col("body").str.len_bytes() + LINE_BYTES)
+    columns = wanted.lazy().join(sizes, on="request_id", how="left", maintain_order="left").collect()
+    is_led = _is_new(ledger, run)
+    items = Items(columns["size"].to_list(), columns["tokens"].to_list(), columns["instance"].cast(pl.String).to_list())
+    packed = pack(items, limits, queue_tokens=queue.most_tokens, first_batch_max=FIRST_BATCH if is_led else None)
+    is_led = is_led and len(packed.batches) > 1
+    loads = (
+        (int(wanted["tokens"].sum()), queue.most_tokens),
+        (wanted.height, queue.most_requests),
+        (len(packed.batches), queue.most_jobs),
+    )
+    waves = max([1, *(ceil(load / most) for load, most in loads if most)])
+    return Journey(packed.batches, waves + is_led, is_led)
+
+
+def _is_new(ledger: Ledger, run: Run) -> bool:
+    """Whether this model has never answered this task here: a small batch then goes ahead."""
+    jobs = ledger.jobs(venue=run.asked.venue, model=run.asked.model)
+    return not any(job.answered for job in jobs if job.run.split("__", 1)[0] == run.asked.task)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Per request, what is expected of the cache (NAMES, in our tokens) at the share of hits that ``rules`` assume.
+
+    ``of`` says of how many requests the texts were read.
+    """
+
+    frame: pl.DataFrame
+    of: int
+    hits: float
+
+    def scales(self) -> tuple[float, float]:
+        """By what the tokens read may be multiplied: the fewest hits and the most."""
+        return (HITS[0] / self.hits, HITS[1] / self.hits) if self.hits else (1.0, 1.0)
+
+
+def shared(
+    run: Run, folders: Folders, wanted: pl.DataFrame, blocks: tuple[tuple[int, ...], ...], price: Price | None
+) -> Shared:
+    """What caching is expected to do, file by file as they will be sent; nothing where it changes no price."""
+    rules = rules_of(run.asked.provider, run.asked.model)
+    nothing = wanted.select("request_id", *(pl.lit(0.0).alias(name) for name in NAMES))
+    if price is None or rules is None or wanted.is_empty() or not _matters(price):
+        return Shared(nothing, wanted.height, 0.0)
+    places = [(place, file) for file, block in enumerate(blocks or (range(wanted.height),)) for place in block]
+    chosen = wanted[[place for place, _ in places[:MOST_READ]]].select(
+        "request_id", "tokens", file=pl.Series([file for _, file in places[:MOST_READ]], dtype=pl.Int64)
+    )
+    texts = (
+        pl.scan_parquet(folders.bodies(1)).select("request_id", "body").join(chosen.lazy(), on="request_id").collect()
+    )
+    frames = []
+    for bodies in texts.partition_by("file"):
+        ordered = bodies.sort("request_id").sort(PREFIX_ORDER, maintain_order=True)
+        expected = plan(ordered["body"].to_list(), ordered["tokens"].to_list(), price, rules).expected
+        frames.append(pl.concat([ordered.select("request_id", "tokens"), expected], how="horizontal"))
+    known = pl.concat(frames)
+    share = [float(known[name].sum()) / max(1, int(known["tokens"].sum())) for name in NAMES]
+    frame = wanted.select("request_id", "tokens").join(
+        known.drop("tokens"), on="request_id", how="left", maintain_order="left"
+    )
+    rest = [pl.col(name).fill_null(pl.col("tokens") * each) for name, each in zip(NAMES, share, strict=True)]
+    return Shared(frame.with_columns(rest).drop("tokens"), known.height, _hits(rules))
+
+
+def _matters(price: Price) -> bool:
+    rates = price.base
+    return not rates.input == rates.cached_input == rates.cache_write == rates.cache_write_long
+
+
+def _hits(rules: Rules) -> float:
+    return rules.hits if rules.unasked else max((each.hits for each in rules.lifetimes), default=0.0)

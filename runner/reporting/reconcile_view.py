@@ -1,0 +1,132 @@
+"""What was promised beside what was billed: of one run, and of all finished ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runner.reporting.summary import REHEARSAL
+from runner.reporting.table import Table
+from runner.reporting.words import NOT_DEFINED, count, percent, tokens, usd
+from runner.venues import is_rehearsal
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One setting, or the total. What was promised is of the purchase that was approved; the rest is the bill.
+
+    ``answers`` are rows that came back, ``unmetered`` those answered rows of which no usage is told. A request that
+    settings share counts in each. Dollars are None where no price is known.
+    """
+
+    name: str
+    promised: int
+    answers: int
+    promised_input: int
+    input_tokens: int
+    promised_output: int | None
+    output_tokens: int
+    low_usd: float | None
+    mid_usd: float | None
+    high_usd: float | None
+    billed_usd: float | None
+    unmetered: int
+
+    @property
+    def error(self) -> float | None:
+        """The estimate's error as a share of the bill; None where either is not known or nothing was billed."""
+        if self.mid_usd is None or not self.billed_usd:
+            return None
+        return self.mid_usd / self.billed_usd - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """A run's bill against its promise; ``is_finished`` when nothing more is to come of it."""
+
+    venue: str
+    settings: tuple[Compared, ...]
+    total: Compared
+    is_finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PastEstimate:
+    """A finished run. ``widened`` is by what its interval had been stretched."""
+
+    run: str
+    venue: str
+    low_usd: float
+    mid_usd: float
+    high_usd: float
+    billed_usd: float
+    widened: float = 1.0
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the bill lies in the interval, to a hundredth of a cent."""
+        return self.low_usd - 1e-4 <= self.billed_usd <= self.high_usd + 1e-4
+
+    @property
+    def error(self) -> float | None:
+        """The estimate's error as a share of the bill."""
+        return self.mid_usd / self.billed_usd - 1 if self.billed_usd else None
+
+
+def reconcile_table(reconciled: Reconciled) -> Table:
+    """Settings and their total in rows."""
+    rows = tuple(_row(each) for each in (*reconciled.settings, reconciled.total))
+    notes = ["estimated → billed; the error is that of the estimate, as a share of the bill"]
+    if reconciled.total.unmetered:
+        notes.append(f"{count(reconciled.total.unmetered)} answers came without usage: the bill may be higher")
+    notes.append("whether every row was served at the batch price: not told")
+    marks = [REHEARSAL] if is_rehearsal(reconciled.venue) else []
+    if not reconciled.is_finished:
+        marks.append("PARTIAL")
+    columns = ("setting", "answers", "input tokens", "output tokens", "estimated", "interval", "billed", "error")
+    return Table("Billed against estimated", columns, rows, tuple(notes), tuple(marks), strong=(len(rows) - 1,))
+
+
+def history_table(rows: Sequence[PastEstimate]) -> Table:
+    """One row per finished run, rehearsals marked, and of how many intervals the bill lay inside."""
+    shown = tuple(
+        (
+            row.run,
+            usd(row.low_usd),
+            usd(row.mid_usd),
+            usd(row.high_usd),
+            usd(row.billed_usd),
+            _signed(row.error),
+            "yes" if row.is_inside else "NO",
+        )
+        for row in rows
+    )
+    notes = []
+    for name, chosen in (
+        ("real runs", [row for row in rows if not is_rehearsal(row.venue)]),
+        ("rehearsals (not results)", [row for row in rows if is_rehearsal(row.venue)]),
+    ):
+        if chosen:
+            notes.append(f"{name}: {sum(row.is_inside for row in chosen)} of {len(chosen)} bills inside the interval")
+    columns = ("run", "low", "expected", "high", "billed", "error", "inside")
+    return Table("Past estimates", columns, shown, tuple(notes or ["no finished run yet"]), text_columns=(0, 6))
+
+
+def _row(each: Compared) -> tuple[str, ...]:
+    interval = NOT_DEFINED if each.low_usd is None else f"[{usd(each.low_usd)}, {usd(each.high_usd)}]"
+    return (
+        each.name,
+        f"{count(each.promised)} → {count(each.answers)}",
+        f"{tokens(each.promised_input)} → {tokens(each.input_tokens)}",
+        f"{tokens(each.promised_output)} → {tokens(each.output_tokens)}",
+        usd(each.mid_usd),
+        interval,
+        usd(each.billed_usd),
+        _signed(each.error),
+    )
+
+
+def _signed(share: float | None) -> str:
+    if share is None:
+        return NOT_DEFINED
+    return percent(0) if share == 0 else f"{'+' if share > 0 else '-'}{percent(abs(share))}"
