@@ -12,7 +12,7 @@ import polars as pl
 from runner.chain.prices import price_at
 from runner.chain.runs import Folders, Run
 
-LIBRARIES = ("numpy", "scipy", "statsmodels", "rouge-score", "sacrebleu", "nltk", "rapidfuzz", "sentence-transformers")
+LIBRARIES = ("numpy", "scipy", "rouge-score", "sacrebleu", "nltk", "rapidfuzz", "sentence-transformers")
 """Those that numbers are made with; one that is not installed was not used."""
 
 
@@ -52,6 +52,7 @@ def repeat_of(run: Run, folders: Folders) -> dict[str, str]:
         "limit": "none" if asked.limit is None else f"{asked.limit:,}",
         "seed": str(asked.seed),
         "samples": str(asked.samples),
+        **({"looks planned": str(asked.looks)} if asked.looks else {}),
         **{name.replace("_", " "): str(value) for name, value in asked.variants.items()},
         "parameters": ", ".join(f"{name} {value}" for name, value in run.parameters.items() if value is not None),
         "asked by": run.dialect or "the provider's batch API",

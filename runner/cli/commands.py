@@ -134,7 +134,7 @@ def run(
     as_json: bool,
     **chosen: Any,
 ) -> None:
-    """All of it: build, estimate, submit, collect until complete, score, report (it always waits)."""
+    """All of it: build, estimate, submit, collect until complete, score, and the report's page (it always waits)."""
     with office() as here:
         here.obey(tier, deadline, keep_files)
         here.check_key(chosen)

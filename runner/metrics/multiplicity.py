@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 ALPHA = 0.05
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Holm's (1979) adjusted p of one family, in the order given."""
-    from statsmodels.stats.multitest import multipletests
+    """Holm's (1979) adjusted p of one family, in the order given: equal to statsmodels' ``multipletests``.
 
-    return [float(adjusted) for adjusted in multipletests(list(p), method="holm")[1]] if len(p) else []
+    Three lines, because importing that takes longer than scoring a small run.
+    """
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(np.asarray(p)[order] * np.arange(len(order), 0, -1))
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(stepped, 1)
+    return [float(each) for each in adjusted]
 
 
 def look_alpha(look: int, planned: int | None = None) -> float | None:

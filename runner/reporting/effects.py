@@ -89,7 +89,7 @@ def reading(effect: Effect) -> str:
     if _NO_TEST in (effect.note or ""):
         return NOT_TESTED
     if effect.kind == "floor":
-        return ("beats" if effect.value > 0 else "below the floor") if effect.is_shown else "not shown to beat"
+        return ("beats" if effect.value > 0 else "worse than the floor") if effect.is_shown else "not shown to beat"
     if not effect.is_shown:
         return "no difference shown"
     word = "shown" if effect.value > 0 else "shown: worse"
@@ -165,6 +165,9 @@ def _legend(summary: Summary, found: Sequence[Effect]) -> list[str]:
         of = f" of {summary.look.planned} planned" if summary.look.planned is not None else ""
         at = f"tests at {summary.look.alpha:.4g}" if summary.look.alpha is not None else "no confirmatory test"
         lines.append(f"look {summary.look.number}{of} at this sample: {at}")
+        declared = summary.repeat.get("looks planned")
+        if declared and summary.look.planned is None:
+            lines.append(f"LOOKS={declared} does not hold: this sample was scored before, with another plan")
     return lines
 
 

@@ -228,7 +228,7 @@ def test_a_shown_difference_to_the_worse_is_called_worse() -> None:
         effect("personal", -0.031, -0.05, -0.012, p=0.001, p_holm=0.003, family="f"),
         effect("p-conv - majority", -0.1, -0.15, -0.05, kind="floor"),
     )
-    assert [row[-1] for row in effects_table(summary(effects=worse)).rows] == ["shown: worse", "below the floor"]
+    assert [row[-1] for row in effects_table(summary(effects=worse)).rows] == ["shown: worse", "worse than the floor"]
 
 
 def test_of_a_partial_run_nothing_is_concluded_and_its_family_stays_declared() -> None:
