@@ -75,6 +75,7 @@ def test_looks_that_are_fixed_beforehand_set_the_level(here: Place, corpus: Path
     assert found[0]["personal"]["half_width"] < found[1]["personal"]["half_width"]
 
 
+@pytest.mark.slow
 def test_what_a_plan_promised_after_a_pilot_is_what_the_larger_sample_costs_and_shows(
     here: Place, corpus: Path
 ) -> None:

@@ -101,6 +101,7 @@ def test_an_expired_jobs_paid_half_is_kept_and_only_the_rest_is_sent_again(place
     assert place.times_billed() == dict.fromkeys(place.asked(), 1)
 
 
+@pytest.mark.slow
 def test_a_job_that_the_ledger_forgot_is_found_and_adopted(place: Place, corpus: Path) -> None:
     place.call("submit", *_asked(corpus))
     for path in (place.root / "batches").glob("ledger.sqlite*"):

@@ -33,6 +33,7 @@ def test_the_same_answers_scored_again_are_the_same_look_with_the_same_intervals
     assert sorted(levels) == pytest.approx([0.975])
 
 
+@pytest.mark.slow
 def test_looks_that_were_planned_share_the_five_percent_and_none_is_left_beyond_them(
     place: Place, corpus: Path
 ) -> None:
@@ -41,6 +42,7 @@ def test_looks_that_were_planned_share_the_five_percent_and_none_is_left_beyond_
     assert not any(effect["family"] for effect in looks[2]["effects"]), "beyond the plan all is exploratory"
 
 
+@pytest.mark.slow
 def test_looks_that_were_planned_differently_fall_back_on_the_rule_for_any_number(place: Place, corpus: Path) -> None:
     _run(place, corpus, 6)
     second = _run(place, corpus, 10, "--looks", "1")

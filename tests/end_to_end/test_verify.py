@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,10 +15,18 @@ import zstandard
 from tests.place import Place
 
 
-@pytest.fixture
-def scored(place: Place, corpus: Path) -> Place:
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Place:
+    """A finished run that no test may touch."""
+    place = Place(tmp_path_factory.mktemp("finished"))
     place.call("run", *_asked(corpus))
     return place
+
+
+@pytest.fixture
+def scored(finished: Place, tmp_path: Path) -> Place:
+    """A copy of it to tamper with."""
+    return Place(shutil.copytree(finished.root, tmp_path / "copy"))
 
 
 def _asked(corpus: Path, limit: int = 12) -> list[str]:

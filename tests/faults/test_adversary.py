@@ -105,6 +105,7 @@ def test_a_deadline_is_for_the_runs_that_were_named(ours: Place, converted: Path
     assert "cancelling" not in {job["state"] for job in ours.bill()["jobs"]}
 
 
+@pytest.mark.slow
 def test_a_request_larger_than_the_queue_is_said_and_holds_up_nobody(ours: Place, converted: Path) -> None:
     asked = _asked(converted, OPENAI)
     ours.call("build", *asked)
