@@ -88,9 +88,29 @@ def _change_a_batch(place: Place) -> None:
     path.write_text(path.read_text().replace("reply", "answer", 1))
 
 
+def _pass_for_a_result(place: Place) -> None:
+    path = _results(place) / "summary.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"venue": "openai", "instances": 1000}))
+
+
+def _change_the_references(place: Place) -> None:
+    path = place.root / "batches" / place.runs()[0] / "instances.parquet"
+    pl.read_parquet(path).with_columns(reference=pl.lit("positive")).write_parquet(path)
+    place.call("score")
+
+
+def _declare_fewer_tests(place: Place) -> None:
+    path = place.root / "batches" / place.runs()[0] / "run.json"
+    run = json.loads(path.read_text())
+    path.write_text(json.dumps(run | {"test_family": run["test_family"][:1]}))
+
+
 @pytest.mark.parametrize(
     ("tamper", "said"),
     [
+        (_pass_for_a_result, "all else that the summary says"),
+        (_change_the_references, "instances, references and requests"),
+        (_declare_fewer_tests, "the tests are those"),
         (_change_an_answer, "answers made from them"),
         (_remove_a_raw_file, "raw files of the provider"),
         (_change_a_score, "scores of single answers"),
