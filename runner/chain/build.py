@@ -12,7 +12,7 @@ import polars as pl
 
 from runner import models, providers, tokens
 from runner.benchmarks import find_task
-from runner.benchmarks.base import Context, Selection, Task, Variant
+from runner.benchmarks.base import Context, Corpus, Selection, Task, Variant
 from runner.chain.data import open_corpus
 from runner.chain.files import write_frame, write_frames
 from runner.chain.journal import Point, reached
@@ -80,26 +80,9 @@ def build(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Run:
     model.reasoning_allowance_of(wanted.effort)  # an effort that it does not take is said before any work
     benchmark, task = find_task(wanted.task, wanted.protocol)
     settings = _settings(task, wanted.settings)
-    venue = _venue(model, wanted)
+    _venue(model, wanted)  # likewise what cannot be rehearsed
     corpus = open_corpus(workspace, benchmark, wanted.source, say)
-    asked = Asked(
-        benchmark=benchmark.name,
-        task=task.name,
-        model=model.id,
-        provider=model.provider,
-        venue=venue,
-        protocol=task.protocol,
-        version=task.version,
-        corpus=corpus.fingerprint,
-        settings=settings,
-        limit=wanted.limit,
-        seed=wanted.seed,
-        samples=wanted.samples or task.default_samples,
-        variants=dict(wanted.variants),
-        effort=wanted.effort,
-        temperature=wanted.temperature,
-        looks=wanted.looks,
-    )
+    asked = asked_of(wanted, model, benchmark.name, task, settings, corpus)
     folders = Folders(workspace, asked.name)
     if folders.run_json.exists():
         touch(workspace, asked.name)
@@ -114,6 +97,30 @@ def build(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Run:
     write_run(workspace, run)
     reached(Point.BUILT)
     return run
+
+
+def asked_of(
+    wanted: Wanted, model: models.Model, benchmark: str, task: Task, settings: tuple[str, ...], corpus: Corpus
+) -> Asked:
+    """What makes the wanted run this run, names and defaults resolved."""
+    return Asked(
+        benchmark=benchmark,
+        task=task.name,
+        model=model.id,
+        provider=model.provider,
+        venue=_venue(model, wanted),
+        protocol=task.protocol,
+        version=task.version,
+        corpus=corpus.fingerprint,
+        settings=settings,
+        limit=wanted.limit,
+        seed=wanted.seed,
+        samples=wanted.samples or task.default_samples,
+        variants=dict(wanted.variants),
+        effort=wanted.effort,
+        temperature=wanted.temperature,
+        looks=wanted.looks,
+    )
 
 
 @dataclass(frozen=True)

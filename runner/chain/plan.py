@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 
-from runner import models, providers, tokens
+from runner import models, tokens
 from runner.benchmarks import find_task
 from runner.benchmarks.base import Context, Corpus, Selection, Task
-from runner.chain.build import Wanted, build_stage
+from runner.chain.build import Wanted, asked_of, build_stage
 from runner.chain.data import open_corpus
 from runner.chain.pilots import class_of, find_pilot, paid_instances
 from runner.chain.plan_basis import Effect, basis_of, effects_of, level_of, spread_of
@@ -27,7 +27,6 @@ from runner.metrics.effects import BALANCED
 from runner.metrics.planning import Design, Spread, design, expected, smallest
 from runner.reporting.plan_view import Candidate, Plan, Size, Width
 from runner.reporting.words import count, usd
-from runner.venues import rehearsal
 
 PREFIX = 200
 """Instances at the sample's beginning that are built to know what an instance costs."""
@@ -261,24 +260,4 @@ def _asked(
     """The run without a limit that ``build`` would make of it."""
     model = models.find_model(wanted.model, as_of=wanted.as_of or now.date())
     model.reasoning_allowance_of(wanted.effort)
-    venue = (
-        rehearsal(model.provider, wanted.as_of) if wanted.emulate else providers.venue_of(model.provider, wanted.env)
-    )
-    return Asked(
-        benchmark=benchmark,
-        task=task.name,
-        model=model.id,
-        provider=model.provider,
-        venue=venue,
-        protocol=task.protocol,
-        version=task.version,
-        corpus=corpus.fingerprint,
-        settings=settings,
-        limit=None,
-        seed=wanted.seed,
-        samples=wanted.samples or task.default_samples,
-        variants=dict(wanted.variants),
-        effort=wanted.effort,
-        temperature=wanted.temperature,
-        looks=wanted.looks,
-    )
+    return asked_of(replace(wanted, limit=None), model, benchmark, task, settings, corpus)
