@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from runner.benchmarks import find_task
 from runner.chain.batching import Shared
+from runner.chain.calibrate import counted
 from runner.chain.experience import experience, hits_seen
 from runner.chain.outlook import Rate, Rates, Span, seen
 from runner.chain.runs import Run, Workspace
@@ -24,13 +25,17 @@ BYTES_PER_TOKEN = (2.5, 5.0)
 """Between what the UTF-8 bytes of a token lie on average, over tokenizers and prose of today: an assumption."""
 OTHER_ENCODING = Span(0.85, 1.0, 1.15)
 """The true count over ours where an encoding is only assumed."""
+COUNTED_SLACK = 0.01
+"""By what share a bill may lie off the provider's own count, either way. It "should be considered an estimate" and "may
+differ by a small amount" (https://platform.claude.com/docs/en/build-with-claude/token-counting); 1 % is our guess."""
 
 
 @dataclass(frozen=True)
 class Ground:
     """What an estimate rests on. ``inputs`` (billed tokens per token of ours) and ``outputs`` (tokens per choice) are
     rates; ``hits`` is what the expected tokens from the cache are to be multiplied by. ``seen`` names those of
-    ``in``, ``out`` and ``hits`` that come from earlier answers; ``notes`` say what each comes from.
+    ``in``, ``out`` and ``hits`` that come from earlier answers (``in`` also from the provider's own count of a
+    sample); ``notes`` say what each comes from.
     """
 
     inputs: Rates
@@ -45,7 +50,7 @@ def ground(workspace: Workspace, ledger: Ledger, run: Run, wanted: pl.DataFrame,
     model = find_model(f"{run.asked.provider}/{run.asked.model}")
     rows = experience(workspace, ledger, run)
     alike = rows.filter("is_alike")
-    inputs, input_note = _inputs(run, model, rows, alike, wanted)
+    inputs, input_note = _inputs(workspace, run, model, rows, alike, wanted)
     outputs, output_note = _outputs(run, model, alike)
     scales = cache.scales()
     hits, cache_note = Span(scales[0], 1.0, scales[1]), ""
@@ -66,7 +71,9 @@ def ground(workspace: Workspace, ledger: Ledger, run: Run, wanted: pl.DataFrame,
     return Ground(inputs, outputs, hits, names, tuple(filter(None, (input_note, output_note, cache_note))))
 
 
-def _inputs(run: Run, model: Model, rows: pl.DataFrame, alike: pl.DataFrame, wanted: pl.DataFrame) -> tuple[Rates, str]:
+def _inputs(
+    workspace: Workspace, run: Run, model: Model, rows: pl.DataFrame, alike: pl.DataFrame, wanted: pl.DataFrame
+) -> tuple[Rates, str]:
     if run.tokens_exact:
         slack = OVERHEAD / max(1.0, float(wanted["tokens"].mean() or 1))  # type: ignore[arg-type]
         rate = Rate(Span(1 - slack, 1.0, 1 + slack))
@@ -77,6 +84,11 @@ def _inputs(run: Run, model: Model, rows: pl.DataFrame, alike: pl.DataFrame, wan
     if known:
         n = count(alike.height if alike.height else rows.height)
         return known, f"input tokens: {run.token_counter}, corrected by {n} earlier answers of this model"
+    sample = counted(workspace, run)
+    known = None if sample is None else _by_setting(sample, run.asked.settings, "counted", "tokens")
+    if sample is not None and known:
+        note = f"corrected by the provider's own count of {count(sample.height)} prompts"
+        return _loosened(known), f"input tokens: {run.token_counter}, {note}"
     if "UTF-8 bytes" in run.token_counter:
         most, least = (model.bytes_per_token / each for each in BYTES_PER_TOKEN)
         span = Span(min(1.0, least), 1.0, max(1.0, most))
@@ -107,6 +119,16 @@ def _outputs(run: Run, model: Model, alike: pl.DataFrame) -> tuple[Rates, str]:
 
 def _alike(run: Run, rate: Rate) -> Rates:
     return Rates(dict.fromkeys(run.asked.settings, rate), rate)
+
+
+def _loosened(rates: Rates) -> Rates:
+    """What was counted, not billed: with COUNTED_SLACK on either side."""
+
+    def loose(rate: Rate) -> Rate:
+        low, mid, high = rate.span.low, rate.span.mid, rate.span.high
+        return replace(rate, span=Span(low * (1 - COUNTED_SLACK), mid, high * (1 + COUNTED_SLACK)))
+
+    return Rates({setting: loose(rate) for setting, rate in rates.each.items()}, loose(rates.every))
 
 
 def _by_setting(rows: pl.DataFrame, settings: Sequence[str], amount: str, unit: str) -> Rates | None:

@@ -37,7 +37,7 @@ class Rate:
 
     @property
     def is_seen(self) -> bool:
-        """Whether it comes from earlier answers."""
+        """Whether it was seen: in earlier answers, or counted by the provider."""
         return self.quantile > 0
 
     def over(self, units: float) -> Span:
@@ -57,7 +57,7 @@ class Rates:
 
     @property
     def are_seen(self) -> bool:
-        """Whether they come from earlier answers."""
+        """Whether they were seen."""
         return self.every.is_seen
 
     def over(self, units: Mapping[str, float]) -> dict[str, Span]:
@@ -85,9 +85,9 @@ def seen(rows: pl.DataFrame, amount: str, unit: str) -> Rate | None:
     units, clusters = float(sums["unit"].sum()), sums.height
     if clusters < 2 or units <= 0:
         return None
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     ratio = float(sums["amount"].sum()) / units
     residuals = sums["amount"] - ratio * sums["unit"]
     squares = float((residuals**2).sum()) * clusters / (clusters - 1)
-    return Rate(Span(ratio, ratio, ratio), squares / units, units, float(t.ppf((1 + LEVEL) / 2, clusters - 1)))
+    return Rate(Span(ratio, ratio, ratio), squares / units, units, float(stdtrit(clusters - 1, (1 + LEVEL) / 2)))

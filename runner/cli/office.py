@@ -19,12 +19,14 @@ from runner import models, providers
 from runner.chain.advance import Orders, advance
 from runner.chain.approve import approve, withdraw
 from runner.chain.build import Wanted, build
+from runner.chain.calibrate import calibrate
 from runner.chain.estimate import estimate
 from runner.chain.runs import Run, Workspace, latest_run, read_run, touch
 from runner.chain.standing import Standing, halted, open_runs
 from runner.chain.views import job_views
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Ledger
+from runner.providers.counting import Count, counter_of
 from runner.reporting.estimate_view import Estimate, estimate_table
 from runner.reporting.progress import watch
 from runner.reporting.table import Table, print_table
@@ -185,8 +187,19 @@ class Office:
         return self.advance([run.name])
 
     def estimate(self, run: Run) -> Estimate:
-        """What is still to be bought of a run, and for how much."""
+        """What is still to be bought of a run, and for how much; the provider may count some of its prompts first."""
+        calibrate(self.workspace, self.ledger, run, lambda: self._counter(run), say)
         return estimate(self.workspace, self.ledger, run, self.now, self.limits(run))
+
+    def _counter(self, run: Run) -> Count | None:
+        """The count of the run's own venue, if it offers one and the environment leads there with a key."""
+        provider, venue = run.asked.provider, run.asked.venue
+        if is_rehearsal(venue):
+            if counter_of(provider, self.env, base_url=NOWHERE) is None:
+                return None  # no emulator is started for nothing
+            url = f"{self._emulator(rehearsed_day(venue))}/{provider}"
+            return counter_of(provider, self.env, base_url=url, venue=venue)
+        return counter_of(provider, self.env) if providers.venue_of(provider, self.env) == venue else None
 
     def submit(
         self, run: Run, budget: float | None, yes: bool, *, quiet: bool = False, may_overrule: bool = False

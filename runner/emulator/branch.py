@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from runner.emulator import draws
 from runner.emulator.answering import factor, prompt_tokens
 from runner.emulator.files import File
 from runner.emulator.jobs import Job
@@ -19,6 +20,10 @@ STUCK_STEP_S = 3600.0
 LIST_PAGE_S = 31.0
 """What a page of the list costs in the ``auto`` clock: a client that must be sure that a job is absent reads
 the whole list twice, a minute apart, and would otherwise really wait."""
+
+
+COUNT_ERROR = 0.01
+"""How far a count that is asked for lies from what is billed, at most: providers call it an estimate."""
 
 
 class Unknown(Exception):
@@ -55,9 +60,11 @@ class Branch:
         return self._service.clock.now()
 
     def count_tokens(self, model: Model, messages: Messages) -> int:
-        """What a job would count for this prompt."""
+        """About what a job would bill for this prompt; free, and always the same for the same prompt."""
         seed = self._service.store.seed
-        return prompt_tokens(seed, model.name, messages, factor(seed, self.provider, model.name))
+        tokens = prompt_tokens(seed, model.name, messages, factor(seed, self.provider, model.name))
+        luck = 2 * draws.unit(seed, "count", self.provider, model.name, messages) - 1
+        return tokens + int(COUNT_ERROR * luck * tokens)
 
     # Jobs
 

@@ -10,10 +10,13 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+import orjson
+
 from runner.providers.account import account_of, host_of, read_key, read_tier, read_url
 from runner.providers.anthropic_client import Client
 from runner.providers.anthropic_jobs import read_job
 from runner.providers.anthropic_lines import decode_line, encode_line, model_card, version_for
+from runner.providers.anthropic_lines import is_batch_tier as is_batch_tier
 from runner.providers.base import Gone, JobState, JobStatus, KeptFile, Limits, Listing, Unreachable
 from runner.providers.loose import as_text
 from runner.providers.saving import result_path
@@ -30,6 +33,7 @@ MAX_BYTES = 255_000_000
 
 QUEUE_REQUESTS = {"start": 200_000, "build": 300_000, "scale": 500_000}
 """Requests of all open batches of an account, by usage tier: https://platform.claude.com/docs/en/api/rate-limits."""
+TIERS = tuple(QUEUE_REQUESTS)
 
 
 def venue_of(env: Mapping[str, str], name: str = "anthropic") -> str:
@@ -47,7 +51,7 @@ def connect(
     """
     custom = not base_url and venue_of(env) != "anthropic"
     key = "not-needed" if base_url else read_key(env, "ANTHROPIC_API_KEY")
-    tier = read_tier(env, TIER, QUEUE_REQUESTS, None if custom else "start")
+    tier = read_tier(env, TIER, TIERS, None if custom else "start")
     url = base_url or env.get(BASE_URL) or HOME
     return AnthropicProvider(url, key, venue or _venue(url), tier)
 
@@ -95,6 +99,10 @@ class AnthropicProvider:
             window_tokens=model_card(model).window_tokens,
             queue_requests=QUEUE_REQUESTS[self._tier] if self._tier else None,
         )
+
+    def count_tokens(self, model: str, body: Body) -> int:
+        """The input tokens of such a request by the venue's own, free count. Raises Unreachable."""
+        return self._client.count_tokens(orjson.loads(encode_line(RequestId(""), model, body))["params"])
 
     def upload(self, path: Path, tag: str) -> None:
         """Nothing: the requests go with the create."""

@@ -18,7 +18,7 @@ import orjson
 from runner.providers.account import hidden, is_at_home, read_url
 from runner.providers.anthropic_lines import SAMPLING_VERSION, VERSION, account_trouble, needs_sampling
 from runner.providers.base import Gone, NotCreated, Unclear, Unreachable
-from runner.providers.loose import as_list, as_object, as_text, clock, shorten
+from runner.providers.loose import as_count, as_list, as_object, as_text, clock, shorten
 from runner.providers.saving import Writer, save_whole
 
 if TYPE_CHECKING:
@@ -31,6 +31,11 @@ CHUNK = 1 << 16
 
 MAYBE_CREATED = frozenset({408, 409, 499})
 """The 4xx that are no clear no: a timeout, a conflict, a connection closed midway."""
+
+COUNT_S = 15.0
+"""A count that takes longer is done without: nobody waits for an estimate of an estimate."""
+COUNTED = frozenset({"model", "messages", "system", "output_config"})
+"""What of a request's parameters its count takes: https://platform.claude.com/docs/en/api/messages-count-tokens."""
 
 TOO_EARLY = 425
 """The request was not looked at: https://www.rfc-editor.org/rfc/rfc8470."""
@@ -120,6 +125,20 @@ class Client:
             if not entries or page.get("has_more") is False:
                 return
             after = {"after_id": list(entries)[-1]}
+
+    def count_tokens(self, params: dict[str, Any]) -> int:
+        """The input tokens of a request as the venue counts them: free, asked once. Raises Unreachable."""
+        from anthropic import Timeout
+
+        asked = {name: value for name, value in params.items() if name in COUNTED}
+        # Not retried: after a 429 the SDK would wait for up to a minute.
+        with self._asking():
+            messages = self._sdk.with_options(max_retries=0).messages
+            reply = messages.with_raw_response.count_tokens(**asked, timeout=Timeout(COUNT_S, connect=5.0))
+            tokens = as_count(as_object(orjson.loads(reply.http_response.content)).get("input_tokens"))
+            if not tokens:
+                raise ValueError("a count without a number")
+            return tokens
 
     def cancel(self, batch_id: str) -> None:
         """Ask for cancellation; a batch that has ended already is left as it is. Raises Gone or Unreachable."""

@@ -15,12 +15,14 @@ from runner.providers.base import Gone, JobStatus, KeptFile, Limits, Listing, Un
 from runner.providers.google_client import Client
 from runner.providers.google_jobs import int64, name_of, read_job, results_of
 from runner.providers.google_lines import decode_line, encode_line, model_card
+from runner.providers.google_lines import is_batch_tier as is_batch_tier
 from runner.providers.loose import as_moment, as_text
 from runner.providers.saving import result_path, saving
 from runner.request import Body, Hint, RequestId, Response
 
 NAMES = ("google",)
 TIER = "GEMINI_TIER"
+TIERS = ("1", "2", "3")
 HOME = "https://generativelanguage.googleapis.com"
 BASE_URL = "GOOGLE_GEMINI_BASE_URL"
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
@@ -51,7 +53,7 @@ def connect(
     custom = not base_url and venue_of(env) != "google"
     variable = next((name for name in KEYS if env.get(name, "").strip()), KEYS[0])
     key = "not-needed" if base_url else read_key(env, variable)
-    tier = read_tier(env, TIER, "123", None if custom else "1")
+    tier = read_tier(env, TIER, TIERS, None if custom else "1")
     url = base_url or env.get(BASE_URL) or HOME
     return GoogleProvider(url, key, venue or _venue(url), int(tier) if tier else None)
 
@@ -100,6 +102,10 @@ class GoogleProvider:
             window_tokens=card.window_tokens,
             max_jobs=MAX_JOBS if self._tier else None,
         )
+
+    def count_tokens(self, model: str, body: Body) -> int:
+        """The input tokens of such a request by the venue's own, free count. Raises Unreachable."""
+        return self._client.count_tokens(model, orjson.loads(encode_line(RequestId(""), model, body))["request"])
 
     def upload(self, path: Path, tag: str) -> str:
         """Send the file to the provider, who keeps it for 48 hours; costs nothing."""

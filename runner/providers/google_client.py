@@ -21,7 +21,7 @@ from runner.providers.account import hidden, is_at_home, read_url
 from runner.providers.base import Gone, NotCreated, Unclear, Unreachable
 from runner.providers.google_codes import NO_FILE, account_trouble, sentence_of, word_of
 from runner.providers.google_jobs import name_of
-from runner.providers.loose import as_object, as_text, clock, shorten
+from runner.providers.loose import as_count, as_object, as_text, clock, shorten
 from runner.providers.saving import Writer, save_whole
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ CHUNK = 1 << 16
 RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 PAUSES_S = (0.5, 1.5)
 """Between the attempts of a call that costs nothing."""
+
+COUNT_S = 15.0
+"""A count that takes longer is done without: nobody waits for an estimate of an estimate."""
 
 PROCESSING_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 """How long an uploaded file is waited for; after that the create says whether it is ready."""
@@ -137,6 +140,23 @@ class Client:
             if not following:
                 return
             token = {"pageToken": following}
+
+    def count_tokens(self, model: str, request: dict[str, Any]) -> int:
+        """The input tokens of a request as the venue counts them: free, asked once. Raises Unreachable.
+
+        https://ai.google.dev/api/tokens. The SDK's own call refuses system instructions.
+        """
+        import httpx2
+
+        url = f"{self._root}/models/{quote(model)}:countTokens"
+        asked = {"generateContentRequest": {"model": f"models/{model}", **request}}
+        with self._asking():
+            reply = self._http.post(url, json=asked, headers=self._key, timeout=httpx2.Timeout(COUNT_S, connect=5.0))
+            _check(reply)
+            tokens = as_count(_json(reply).get("totalTokens"))
+            if not tokens:
+                raise ValueError("a count without a number")
+            return tokens
 
     def cancel(self, name: str) -> None:
         """Ask for cancellation; a job that has ended already is left as it is. Raises Gone or Unreachable."""

@@ -43,6 +43,9 @@ TROUBLES = {
     Trouble.FILE_NOT_READY: Refused(404, "not_found_error", "Not found"),
 }
 
+COUNTED = frozenset("messages model system thinking tool_choice tools cache_control output_config".split())
+"""The parameters of a count: what bounds or samples the answer is none."""
+
 
 def app(branch: Branch) -> ASGIApp:
     """The protocol for one provider."""
@@ -166,7 +169,7 @@ class Anthropic:
         return FileResponse(path, media_type="application/x-jsonl")
 
     async def count_tokens(self, request: Request) -> Response:
-        """POST /messages/count_tokens: what a batch would count for this prompt."""
+        """POST /messages/count_tokens: about what a batch would count for this prompt."""
         version = check_headers(request.headers)
         try:
             params = orjson.loads(await request.body())
@@ -177,6 +180,8 @@ class Anthropic:
         return answer(await run_in_threadpool(self._count, params, version))
 
     def _count(self, params: Json, version: str) -> Json:
+        if extra := next((name for name in params if name not in COUNTED), None):
+            raise invalid(f"{extra}: Extra inputs are not permitted")
         model = self._branch.tariff.model(params.get("model"), self._branch.now())
         error = params_refusal({**params, "max_tokens": 1}, model, version, 0)
         if error or model is None:

@@ -35,6 +35,8 @@ from runner.emulator.tariff import Model
 from runner.emulator.wire import Json
 
 VERSIONS = ("/v1", "/v1beta")
+COUNTED = frozenset({"model", "contents", "generateContentRequest"})
+"""The names of a countTokens request; instructions are counted inside the last one only."""
 MOST_INLINE_BYTES = 20_971_520
 TROUBLES = {
     Trouble.SERVER_ERROR: Refused(500, "INTERNAL", str(INTERNAL["message"])),
@@ -183,10 +185,16 @@ class Google:
         return answer({})
 
     async def count_tokens(self, request: Request) -> Response:
-        """POST /models/{model}:countTokens: what a batch would count for this prompt."""
+        """POST /models/{model}:countTokens: about what a batch would count for this prompt."""
         check_key(request.headers, request.query_params)
         body = plain(_object(await request.body()))
-        asked = body.get("generateContentRequest") or {key: body[key] for key in ("contents",) if key in body}
+        if extra := next((name for name in body if name not in COUNTED), None):
+            raise invalid(f'Invalid JSON payload received. Unknown name "{extra}": Cannot find field.')
+        asked = body.get("generateContentRequest")
+        if asked is None:
+            asked = {"contents": body.get("contents")}
+        elif not plain(asked).get("model"):
+            raise invalid("* CountTokensRequest.generate_content_request.model: model is not specified\n")
         return await run_in_threadpool(self._count, request.path_params["model"], asked)
 
     def _count(self, name: str, asked: Any) -> Response:
