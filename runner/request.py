@@ -131,7 +131,8 @@ class Response:
     ``input_tokens`` are all of the prompt, those read from the provider's cache (``cached_tokens``) and those
     written to it (``cache_write_tokens``, None where it does not tell) included; of the written ones
     ``cache_write_long_tokens`` are kept for an hour (None where there is no such choice). ``output_tokens`` include
-    the thinking (``reasoning_tokens``).
+    the thinking (``reasoning_tokens``). ``service_tier`` is the row's own word for how it was served, None where it
+    has none; the provider's module knows whether that is the batch's.
     """
 
     request_id: str
@@ -148,6 +149,7 @@ class Response:
     error_code: str | None = None
     error_message: str | None = None
     model_version: str | None = None
+    service_tier: str | None = None
 
 
 RESPONSE_SCHEMA: dict[str, pl.DataType] = {
@@ -163,6 +165,7 @@ RESPONSE_SCHEMA: dict[str, pl.DataType] = {
     "cache_write_tokens": pl.Int64(),
     "cache_write_long_tokens": pl.Int64(),
     "cost_usd": pl.Float64(),
+    "service_tier": pl.String(),
     "error_code": pl.String(),
     "error_message": pl.String(),
     "venue": pl.String(),
@@ -174,4 +177,5 @@ RESPONSE_SCHEMA: dict[str, pl.DataType] = {
 }
 """Columns of ``parts/<job>.parquet`` and, with ``bought_by``, of ``responses.parquet``.
 
-Tokens and cost belong to the request and stand on its choice 0 only (0 elsewhere), so that sums are true."""
+Tokens and cost belong to the request and stand on its choice 0 only (0 elsewhere), so that sums are true. Parts
+of earlier versions lack the later columns, ``service_tier`` among them."""

@@ -39,14 +39,14 @@ class Caching:
     ``hints`` and the rows of ``expected`` (cached_tokens, cache_write_tokens and, of those, cache_write_long_tokens,
     as Float64) are in the order of the bodies; a hint is None where nothing is said. ``sharing`` requests begin like
     another with ``shared_tokens`` on average, in ``groups`` of which ``marked`` have a breakpoint (None where the
-    provider caches by itself). ``saved_usd`` is of ``input_usd``, the input at its plain price; ``avoided_usd`` is
-    what the provider would have taken for writing whole prompts had it not been told otherwise. ``assumption`` is
-    what the expectation rests on.
+    provider caches by itself); ``sharing`` is None where that was not looked at, for a cache changes no price.
+    ``saved_usd`` is of ``input_usd``, the input at its plain price; ``avoided_usd`` is what the provider would have
+    taken for writing whole prompts had it not been told otherwise. ``assumption`` is what the expectation rests on.
     """
 
     hints: tuple[Hint | None, ...]
     expected: pl.DataFrame
-    sharing: int = 0
+    sharing: int | None = 0
     shared_tokens: float = 0.0
     groups: int = 0
     marked: int | None = None
@@ -59,6 +59,8 @@ class Caching:
     def sentence(self) -> str:
         """What was found and decided."""
         n = len(self.hints)
+        if self.sharing is None:
+            return "cache: reading from it costs what input costs: nothing to gain by it"
         if not self.sharing:
             said = f"cache: none of {count(n)} requests share a beginning that is long enough"
         else:
@@ -79,12 +81,14 @@ def plan(bodies: Sequence[str], tokens: Sequence[int], price: Price | None, rule
     """Decide for the requests of one file, given as ``Body.to_json`` in prefix order with their input tokens.
 
     A beginning is taken to have its share of the prompt's tokens. Nothing is told, and nothing expected, where no
-    price or no rules are known.
+    price or no rules are known, or where what a cache does changes no price.
     """
     import numpy as np
 
     if price is None or rules is None or not len(tokens):
         return Caching((None,) * len(tokens), _nothing(len(tokens)))
+    if not matters(price):
+        return Caching((None,) * len(tokens), _nothing(len(tokens)), sharing=None)
     shared = shared_beginnings(bodies)
     found = groups(shared)
     sizes = np.asarray(tokens, dtype=float)
@@ -119,6 +123,14 @@ def plan(bodies: Sequence[str], tokens: Sequence[int], price: Price | None, rule
         saved_usd=plain - _usd(price, sizes, frame),
         avoided_usd=_usd(price, sizes, whole) - plain if rules.writes_whole else 0.0,
         assumption=rules.assumption,
+    )
+
+
+def matters(price: Price) -> bool:
+    """Whether a token that is read from the cache or written to it costs anything else than one that is not."""
+    return any(
+        {each.input, each.cached_input, each.cache_write, each.cache_write_long} != {each.input}
+        for each in (price.base, price.long or price.base)
     )
 
 

@@ -8,7 +8,7 @@ from math import ceil
 
 import polars as pl
 
-from runner.caching import PREFIX_ORDER, Rules, plan, rules_of
+from runner.caching import PREFIX_ORDER, Rules, matters, plan, rules_of
 from runner.chain.queues import queue_of
 from runner.chain.runs import Folders, Run
 from runner.ledger import Ledger
@@ -18,8 +18,9 @@ from runner.providers.base import Limits
 
 MOST_READ = 20_000
 """Bodies that are read to see what they share; of more, the first of the sample order speak for the rest."""
-LINE_BYTES = 500
-"""What a line of a batch file has beside its body's text: ids, parameters, hints (more than any provider's)."""
+LINE_BYTES = 300
+MESSAGE_BYTES = 60
+"""By how much a line of a batch file, without hints, is at most longer than its body, and that for each message."""
 HITS = (0.2, 0.98)
 """Between what shares of hits the truth is taken to lie: best effort, "30% to 98%" (Anthropic's batch page)."""
 NAMES = ("cached_tokens", "cache_write_tokens", "cache_write_long_tokens")
@@ -42,10 +43,8 @@ def journey(ledger: Ledger, run: Run, folders: Folders, wanted: pl.DataFrame, li
     if wanted.is_empty():
         return Journey((), 0, False)
     queue = queue_of(ledger, run.asked.venue, None, run.asked.model, limits, now)
-    sizes = pl.scan_parquet(folders.bodies(1)).select("request_id", size=pl.col("body").str.len_bytes() + LINE_BYTES)
-    columns = wanted.lazy().join(sizes, on="request_id", how="left", maintain_order="left").collect()
     is_led = _is_new(ledger, run)
-    items = Items(columns["size"].to_list(), columns["tokens"].to_list(), columns["instance"].cast(pl.String).to_list())
+    items = items_of(folders, 1, wanted, rules_of(run.asked.provider, run.asked.model))
     packed = pack(items, limits, queue_tokens=queue.most_tokens, first_batch_max=FIRST_BATCH if is_led else None)
     is_led = is_led and len(packed.batches) > 1
     loads = (
@@ -55,6 +54,29 @@ def journey(ledger: Ledger, run: Run, folders: Folders, wanted: pl.DataFrame, li
     )
     waves = max([1, *(ceil(load / most) for load, most in loads if most)])
     return Journey(packed.batches, waves + is_led, is_led)
+
+
+def items_of(folders: Folders, stage: int, chosen: pl.DataFrame, rules: Rules | None) -> Items:
+    """What packing wants to know of these requests: their lines' bytes at most, their tokens, their instances.
+
+    What a line says of caching depends on its batch: the most that it can say is counted.
+    """
+    size = pl.col("body").str.len_bytes() + LINE_BYTES + (rules.most_hint_bytes if rules else 0)
+    size += pl.col("body").str.count_matches('"role":', literal=True) * MESSAGE_BYTES
+    sizes = texts_of(folders, stage, chosen).select("request_id", size=size)
+    columns = chosen.lazy().join(sizes, on="request_id", how="left", maintain_order="left").collect()
+    return Items(columns["size"].to_list(), columns["tokens"].to_list(), columns["instance"].cast(pl.String).to_list())
+
+
+def texts_of(folders: Folders, stage: int, chosen: pl.DataFrame) -> pl.LazyFrame:
+    """request_id and body of these requests; what lies far from their instances in sample order is not read."""
+    first, last = chosen["instance"].min(), chosen["instance"].max()
+    return (
+        pl.scan_parquet(folders.bodies(stage))
+        .filter(pl.col("instance").is_between(first, last))
+        .select("request_id", "body")
+        .join(chosen.select("request_id").lazy(), on="request_id", how="semi")
+    )
 
 
 def _is_new(ledger: Ledger, run: Run) -> bool:
@@ -85,7 +107,7 @@ def shared(
     """What caching is expected to do, file by file as they will be sent; nothing where it changes no price."""
     rules = rules_of(run.asked.provider, run.asked.model)
     nothing = wanted.select("request_id", *(pl.lit(0.0).alias(name) for name in NAMES))
-    if price is None or rules is None or wanted.is_empty() or not _matters(price):
+    if price is None or rules is None or wanted.is_empty() or not matters(price):
         return Shared(nothing, wanted.height, 0.0)
     places = [(place, file) for file, block in enumerate(blocks or (range(wanted.height),)) for place in block]
     chosen = wanted[[place for place, _ in places[:MOST_READ]]].select(
@@ -106,11 +128,6 @@ def shared(
     )
     rest = [pl.col(name).fill_null(pl.col("tokens") * each) for name, each in zip(NAMES, share, strict=True)]
     return Shared(frame.with_columns(rest).drop("tokens"), known.height, _hits(rules))
-
-
-def _matters(price: Price) -> bool:
-    rates = price.base
-    return not rates.input == rates.cached_input == rates.cache_write == rates.cache_write_long
 
 
 def _hits(rules: Rules) -> float:

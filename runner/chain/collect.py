@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import orjson
@@ -13,11 +13,10 @@ import polars as pl
 
 from runner.chain.files import write_bytes, write_frame
 from runner.chain.journal import Point, reached
-from runner.chain.prices import bound_price_at, price_at, with_bound
-from runner.chain.runs import Folders, Workspace, read_run
+from runner.chain.prices import bound_price_at, with_bound, with_cost
+from runner.chain.runs import Folders, Run, Workspace, read_run
 from runner.chain.stock import FINAL_WORDS, MAX_ATTEMPTS, attempts, batch_ids
 from runner.ledger import Job, Ledger, State
-from runner.pricing import Price, cost_expr
 from runner.providers.base import ACCOUNT_TROUBLE, Gone, JobState, JobStatus, Provider, Unreachable
 from runner.providers.lines import read_lines
 from runner.request import RESPONSE_SCHEMA, Response, Status
@@ -26,6 +25,8 @@ Say = Callable[[str], None]
 
 _ID = re.compile(rb'"([a-z2-7]{26})"')
 """Whatever a provider calls the key of a line, no other string of ours looks like this."""
+
+_TOLD = tuple(field.name for field in fields(Response))
 
 
 class NotOurs(Exception):
@@ -85,7 +86,6 @@ def _take_home(
             path.unlink()
         raise NotOurs
     _report(reading, folders, job, say)
-    run = read_run(workspace, job.run)
     path = folders.part(job.job)
     write_frame(path, part)
     reached(Point.PART_WRITTEN)
@@ -93,7 +93,7 @@ def _take_home(
         job,
         State.COLLECTED,
         part=str(path.relative_to(workspace.root)),
-        billed_usd=None if price_at(run, job.intended_at) is None else float(part["cost_usd"].sum()),
+        billed_usd=None if part["cost_usd"].null_count() == part.height else float(part["cost_usd"].sum()),
         answered=part.filter(pl.col("status").is_in(FINAL_WORDS))["request_id"].n_unique(),
         error=status.error,
     )
@@ -110,8 +110,7 @@ def read_part(
     if any(map(_is_cut, files)):  # what did not come was billed like the rest: a loss, not an absence
         reading = replace(reading, unreadable_ids=expected - {request_id for request_id, _ in reading.rows})
     tries = attempts(workspace, ledger, job.venue, job.model, expected)
-    price = price_at(read_run(workspace, job.run), job.intended_at)
-    part = _part(reading, expected, tries, job, status, price)
+    part = _part(reading, expected, tries, job, status, read_run(workspace, job.run))
     return reading, _with_losses(workspace, part, job, reading.unreadable_ids)
 
 
@@ -223,7 +222,7 @@ def _part(
     tries: dict[str, int],
     job: Job,
     status: JobStatus,
-    price: Price | None,
+    run: Run,
 ) -> pl.DataFrame:
     rows = list(reading.rows.values())
     answered = {row.request_id for row in rows}
@@ -238,11 +237,12 @@ def _part(
         attempt = tries.get(row.request_id, 0) + (0 if spared else 1)
         if row.status is Status.UNREADABLE:  # re-bought once, not more: the provider may repeat itself
             attempt = max(attempt, MAX_ATTEMPTS - 1)
-        records.append({**asdict(row), "status": str(row.status), "attempt": attempt})
+        told = {name: getattr(row, name) for name in _TOLD}
+        records.append({**told, "status": str(row.status), "attempt": attempt})
+    frame = pl.DataFrame(records, schema_overrides=RESPONSE_SCHEMA, infer_schema_length=None)
     return (
-        pl.DataFrame(records, schema_overrides=RESPONSE_SCHEMA, infer_schema_length=None)
+        with_cost(frame, run, job.intended_at)
         .with_columns(
-            cost_usd=(pl.lit(None, pl.Float64) if price is None else cost_expr(price)),
             venue=pl.lit(job.venue),
             model=pl.lit(job.model),
             job=pl.lit(job.job),

@@ -64,12 +64,11 @@ def answers(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: p
     Final beats retry and the first ok wins. After the last attempt a request is finally ``missing``.
     """
     wanted = ids.unique().to_frame("request_id").lazy()
-    found = [
+    found = [pl.LazyFrame(schema={**RESPONSE_SCHEMA, "bought_by": pl.String()})]  # all columns, whoever lacks some
+    found += [
         pl.scan_parquet(path).join(wanted, on="request_id", how="semi").with_columns(bought_by=pl.lit(job.run))
         for job, path in parts(workspace, ledger, venue, model)
     ]
-    if not found:
-        return pl.DataFrame(schema={**RESPONSE_SCHEMA, "bought_by": pl.String()})
     is_final = pl.col("status").is_in(FINAL_WORDS)
     is_exhausted = ~is_final & (pl.col("attempt") >= MAX_ATTEMPTS)
     return (

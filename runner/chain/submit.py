@@ -11,6 +11,7 @@ from datetime import datetime
 import polars as pl
 
 from runner.caching import PREFIX_ORDER, plan, rules_of
+from runner.chain.batching import items_of, texts_of
 from runner.chain.files import write_frame, written
 from runner.chain.journal import Point, reached
 from runner.chain.prices import bound_price_at, price_at, with_bound
@@ -19,7 +20,7 @@ from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.sending import is_looking, send
 from runner.chain.stock import cut_short, room_usd, to_buy
 from runner.ledger import OPEN, Job, Ledger, State
-from runner.packing import FIRST_BATCH, Items, pack
+from runner.packing import FIRST_BATCH, pack
 from runner.providers.base import Provider
 from runner.reporting.words import usd
 from runner.request import Body, RequestId
@@ -77,9 +78,8 @@ def buy(
     candidates = queue.fitting(affordable)
     if candidates.is_empty():
         return Bought(0, wanted.height, f"the provider's queue for {run.asked.model} is full ({queue})", passes=True)
-    sizes = _encoded_sizes(workspace, provider, run, stage, candidates)
-    columns = candidates.select("tokens", pl.col("instance").cast(pl.String))
-    items = Items(sizes, columns["tokens"].to_list(), columns["instance"].to_list())
+    rules = rules_of(run.asked.provider, run.asked.model)
+    items = items_of(Folders(workspace, run.name), stage, candidates, rules)
     pieces = replace(limits, max_requests=_piece(workspace, ledger, run, candidates, limits.max_requests))
     packed = pack(items, pieces, queue_tokens=queue.most_tokens, first_batch_max=FIRST_BATCH if is_pilot else None)
     for index, reason in packed.too_large:
@@ -135,29 +135,6 @@ def _piece(workspace: Workspace, ledger: Ledger, run: Run, candidates: pl.DataFr
     return max(1, min([most, *(-(-job.n // 2) for job in cut)]))
 
 
-def _bodies(workspace: Workspace, run: Run, stage: int, chosen: pl.DataFrame) -> pl.DataFrame:
-    path = Folders(workspace, run.name).bodies(stage)
-    ids = chosen.select("request_id").lazy()
-    return pl.scan_parquet(path).select("request_id", "body").join(ids, on="request_id", how="semi").collect()
-
-
-def _encoded_sizes(
-    workspace: Workspace, provider: Provider, run: Run, stage: int, candidates: pl.DataFrame
-) -> list[int]:
-    """At most how many bytes each request's line will have, without its newline; a slice of texts at a time.
-
-    What a line says of caching depends on its batch: the most that it can say is counted.
-    """
-    rules = rules_of(run.asked.provider, run.asked.model)
-    hint_bytes = rules.most_hint_bytes if rules else 0
-    sizes: dict[str, int] = {}
-    for part in candidates.iter_slices(5_000):
-        for request_id, body in _bodies(workspace, run, stage, part).iter_rows():
-            line = provider.encode(request_id, run.asked.model, Body.from_json(body))
-            sizes[request_id] = len(line) + hint_bytes
-    return [sizes[request_id] for request_id in candidates["request_id"]]
-
-
 def _write_and_intend(
     workspace: Workspace,
     ledger: Ledger,
@@ -175,7 +152,8 @@ def _write_and_intend(
     digest = hashlib.sha256()
     # Prompts that begin alike stand together: providers cache what neighbours share.
     in_prefix_order = (
-        _bodies(workspace, run, stage, chosen)
+        texts_of(folders, stage, chosen)
+        .collect()
         .join(chosen.select("request_id", "tokens"), on="request_id")
         .sort("request_id")
         .sort(PREFIX_ORDER, maintain_order=True)

@@ -15,6 +15,7 @@ from runner.cli.commands import build, cancel, clean, collect, estimate, run, st
 from runner.cli.compare import compare
 from runner.cli.plan import plan
 from runner.cli.prices import prices
+from runner.cli.rehearse import rehearse
 from runner.cli.results import report, score, verify
 from runner.cli.tools import data, demo, emulator
 from runner.cli.venues import models, orphans
@@ -37,6 +38,7 @@ for command in (
     build,
     estimate,
     plan,
+    rehearse,
     submit,
     collect,
     run,

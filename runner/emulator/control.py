@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from runner.emulator import tokenizer
-from runner.emulator.faults import FAULTS, described, parse
+from runner.emulator.faults import FAULTS, Unit, described, parse
 from runner.emulator.service import Service
 
 SHOWN = (
@@ -45,7 +45,14 @@ def mount(service: Service) -> Mount:
     async def bill(_: Request) -> Response:
         return _json(await run_in_threadpool(_bill, service))
 
-    async def jobs(_: Request) -> Response:
+    async def jobs(request: Request) -> Response:
+        if request.method == "POST":
+            asked = await _body(request)
+            fault = FAULTS.get(str(asked.get("fault")))
+            if fault is None or fault.unit is not Unit.JOB:
+                return _json({"error": 'send {"job": its id, "fault": the name of a fault of jobs}'}, 400)
+            if not await run_in_threadpool(service.life.strike, str(asked.get("job")), fault.name):
+                return _json({"error": "no such job is validating or in progress"}, 409)
         return _json(await run_in_threadpool(_jobs, service))
 
     async def clock(request: Request) -> Response:
@@ -74,7 +81,7 @@ def mount(service: Service) -> Mount:
         "/control",
         routes=[
             Route("/bill", bill),
-            Route("/jobs", jobs),
+            Route("/jobs", jobs, methods=["GET", "POST"]),
             Route("/clock", clock, methods=["GET", "POST"]),
             Route("/faults", faults, methods=["GET", "POST"]),
         ],

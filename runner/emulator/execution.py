@@ -126,7 +126,8 @@ class Execution:
     def outcome(self) -> Outcome:
         """The finished files, with all that was counted."""
         made, is_one = self._made, self._error is self._output
-        made.usage = Usage(*(sum(int(row[column]) for row in made.bill) for column in (3, 4, 5, 6, 7)))
+        tokens, cached, output, reasoning, written = (sum(int(row[at]) for row in made.bill) for at in (3, 4, 5, 6, 7))
+        made.usage = Usage(tokens, cached, output, reasoning, written)
         made.output = self._finish(self._output, "output", is_needed=is_one)
         made.error = None if is_one else self._finish(self._error, "error", is_needed=False)
         return made
@@ -139,8 +140,10 @@ class Execution:
         if plan.hits("filtered", index):
             choices, output, reasoning = [Choice("", "filtered") for _ in choices], 0, 0
         cached, written, written_long = self._cache.use(ask, model, tokens)
-        usage = Usage(tokens, cached, output, reasoning, written, written_long)
-        usd = model.usd(tokens, cached, output, written, written_long)
+        is_standard = plan.hits("standard_tier", index)
+        usage = Usage(tokens, cached, output, reasoning, written, written_long, is_standard)
+        rates = model.standard if is_standard and model.standard else model
+        usd = rates.usd(tokens, cached, output, written, written_long)
         self._made.bill.append((number, ask.custom_id, model.name, tokens, cached, output, reasoning, written, usd))
         for fault, change in (("u2028", with_separators), ("lone_surrogate", with_surrogate), ("huge_line", huge)):
             if plan.hits(fault, index):

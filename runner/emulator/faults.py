@@ -99,6 +99,7 @@ FAULTS: dict[str, Fault] = {
         Fault("bad_line", Unit.LINE, 0.05, "A result line is cut off and cannot be parsed (billed)."),
         Fault("status_zero", Unit.LINE, 0.05, "A result line has status_code 0 (not billed).", OPENAI_LIKE),
         Fault("filtered", Unit.LINE, 0.05, "A prompt is blocked, in the protocol's words (its input is billed)."),
+        Fault("standard_tier", Unit.LINE, 0.2, "A row is served and billed at the standard price.", ("anthropic",)),
         Fault("mixed_endings", Unit.LINE, 0.2, "Single requests failed, expired or were cancelled (not billed)."),
     )
 }

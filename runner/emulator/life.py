@@ -67,6 +67,17 @@ class Life:
                 return
             self._cancel(job, self._clock.now())
 
+    def strike(self, job_id: str, fault: str) -> bool:
+        """Give a job that has not been run yet a fault of jobs; False where it is too late, or there is none."""
+        with self._store.lock("settle"):
+            job = self._jobs.get(job_id)
+            if job is None or job.state not in ("validating", "in_progress"):
+                return False
+            struck = replace(job, faults=[*job.faults, fault])
+            is_late = job.state == "in_progress" and self._is_late(struck)
+            self._jobs.update(job, faults=struck.faults, next_at=job.expires_at if is_late else job.next_at)
+        return True
+
     def progress(self, job: Job, now: float) -> tuple[int, int]:
         """Requests completed and failed so far; while in progress in proportion to the time."""
         if job.state != "in_progress" or job.in_progress_at is None:

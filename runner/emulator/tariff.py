@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +27,7 @@ class Long:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A row of the catalogue. Prices are usd per million tokens, in a batch.
+    """A row of the catalogue. Prices are usd per million tokens, in a batch; ``standard`` has those outside of one.
 
     ``cache_write`` and ``cache_write_long`` (kept an hour) are None where writing costs nothing more.
     ``cache_from`` overrides the provider's shortest prompt that is cached.
@@ -47,6 +47,7 @@ class Model:
     cache_write_long: float | None = None
     cache_from: int | None = None
     long: Long | None = None
+    standard: Model | None = None
 
     def usd(
         self,
@@ -112,6 +113,13 @@ def tariff(provider: str) -> Tariff:
 
 def _model(name: str, row: dict[str, Any], raw: dict[str, Any]) -> Model:
     share = 1 - row.get("batch_discount", raw["batch_discount"])
+    cached = row.get("cached", row["input"])
+    standard = _priced(name, row, raw, 1, cached)
+    return replace(_priced(name, row, raw, share, row.get("cached_in_batch", cached * share)), standard=standard)
+
+
+def _priced(name: str, row: dict[str, Any], raw: dict[str, Any], share: float, cached: float) -> Model:
+    """The model at this share of its list prices."""
     long = row.get("long", False)
     long = raw["long"] if long is True else long
     write, write_long = row.get("cache_write"), row.get("cache_write_long")
@@ -119,7 +127,7 @@ def _model(name: str, row: dict[str, Any], raw: dict[str, Any]) -> Model:
         name=name,
         snapshot=row.get("snapshot", name),
         input=row["input"] * share,
-        cached=row.get("cached_in_batch", row.get("cached", row["input"]) * share),
+        cached=cached,
         output=row["output"] * share,
         window=row["window"],
         max_output=row["max_output"],

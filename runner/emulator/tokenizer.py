@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 
 VOCABULARY = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
 BYTES_PER_TOKEN = 4
+
+# No token spans a line end and a "<" or a letter after it: the counts of such blocks add up. Prompts share blocks.
+BLOCK = re.compile(r"(?s).+?(?:\n\n(?=[A-Za-z])|\n(?=<[a-z]+>\n)|\Z)")
+MOST_KNOWN = 500_000
+_known: dict[int, int] = {}
+"""Tokens by the hash of a text or block: an int each, so that the texts need not be kept."""
 
 
 @lru_cache(maxsize=1)
@@ -41,7 +48,22 @@ def count(text: str) -> int:
     encoding = _encoding()
     if encoding is None:
         return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
-    return len(encoding.encode_ordinary(text))
+    found = _known.get(hash(text))
+    if found is None:
+        found = _remember(text, sum(_of_block(encoding, block) for block in BLOCK.findall(text)))
+    return found
+
+
+def _of_block(encoding: Encoding, block: str) -> int:
+    found = _known.get(hash(block))
+    return _remember(block, len(encoding.encode_ordinary(block))) if found is None else found
+
+
+def _remember(text: str, tokens: int) -> int:
+    if len(_known) >= MOST_KNOWN:
+        _known.clear()
+    _known[hash(text)] = tokens
+    return tokens
 
 
 def cut(text: str, limit: int) -> tuple[str, int, bool]:

@@ -65,7 +65,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of one request.
+    """Token counts of one request, and whether it was served (and billed) outside of the batch.
 
     ``input`` includes ``cached`` and ``cache_write`` (and that ``cache_write_long``, what was written for an
     hour); ``output`` includes ``reasoning``.
@@ -77,6 +77,7 @@ class Usage:
     reasoning: int = 0
     cache_write: int = 0
     cache_write_long: int = 0
+    is_standard: bool = False
 
 
 @dataclass(slots=True)

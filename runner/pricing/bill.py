@@ -80,21 +80,23 @@ def estimate_expr(
     return pl.when(whole > price.long_above_tokens).then(_usd(price.long, *tokens)).otherwise(short)
 
 
-def bound(price: Price, input_bound: int, max_output_tokens: int, *, may_write: bool = True) -> Usd:
-    """What no bill of one request can exceed, if it has at most these tokens and the price is right.
+def bound_expr(price: Price, *, input_bound: IntoExpr, max_output: IntoExpr) -> pl.Expr:
+    """USD per row that no bill of the request can exceed, if it has at most these tokens and the price is right.
 
-    Every input token at its dearest rate (plain, cached or written), the output limit used up, and the
-    long-prompt price as soon as the bound on the input allows it. For n choices give n output limits.
-    ``may_write=False`` is for a request that does not ask for caching: where the provider writes only when it is
-    asked to, no token can then be billed as written.
+    Every input token at its dearest rate (plain, cached or written), the output limit used up (for n choices n
+    limits), and the long-prompt price as soon as the bound on the input allows it.
     """
-    rates = price.base
-    if price.long_above_tokens is not None and price.long is not None and input_bound > price.long_above_tokens:
-        rates = price.base.or_dearer(price.long)
-    dearest = max(rates.input, rates.cached_input)
-    if may_write or price.writes_unasked:
-        dearest = max(dearest, rates.cache_write, rates.cache_write_long)
-    return Usd((input_bound * dearest + max_output_tokens * rates.output) / MILLION)
+    whole, output = pl.coalesce(input_bound, 0), pl.coalesce(max_output, 0)
+    short = _most(price.base, whole, output)
+    if price.long_above_tokens is None or price.long is None:
+        return short
+    long = _most(price.base.or_dearer(price.long), whole, output)
+    return pl.when(whole > price.long_above_tokens).then(long).otherwise(short)
+
+
+def _most(rates: Rates, whole: pl.Expr, output: pl.Expr) -> pl.Expr:
+    dearest = max(rates.input, rates.cached_input, rates.cache_write, rates.cache_write_long)
+    return (whole * dearest + output * rates.output) / MILLION
 
 
 def _usd(rates: Rates, whole: Amount, cached: Amount, written: Amount, kept_long: Amount, output: Amount) -> Amount:

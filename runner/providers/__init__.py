@@ -3,7 +3,8 @@
 ``venue_of(env, name)``                       who will really answer under this environment
 ``connect(env, base_url, venue, name)``       that provider, ready to be asked
 ``dialect(model, body)``                      the endpoint and version of the API by which such a request goes
-``TIER``                                      the environment variable of the usage tier, where there are tiers
+``is_batch_tier(service_tier)``                where rows say how they were served: whether that was as part of a batch
+``TIER``, ``TIERS``                           where there are usage tiers: their environment variable, and all of them
 """
 
 from __future__ import annotations
@@ -51,6 +52,12 @@ def dialect(provider: str, model: str, body: Body) -> str:
     return cast(str, _module(provider).dialect(model, body))
 
 
+def is_batch_tier(provider: str, service_tier: str | None) -> bool | None:
+    """Whether a row that says so of itself was served as part of a batch; None where it cannot be told."""
+    says = getattr(_module(provider), "is_batch_tier", None)
+    return cast("bool | None", says(service_tier)) if says else None
+
+
 def names() -> tuple[str, ...]:
     """Every provider that there is."""
     return tuple(sorted(_modules()))
@@ -59,6 +66,16 @@ def names() -> tuple[str, ...]:
 def tier_variable(provider: str) -> str | None:
     """The environment variable that says an account's usage tier; None where there are no tiers."""
     return cast("str | None", getattr(_module(provider), "TIER", None))
+
+
+def tier_of(provider: str, env: Mapping[str, str]) -> tuple[int, str] | None:
+    """The usage tier under this environment, the lowest where none is said: its place, from 1, and its name.
+
+    None where there are no tiers. ``connect`` refuses a name that is none.
+    """
+    tiers = cast("tuple[str, ...]", getattr(_module(provider), "TIERS", ()))
+    name = env.get(tier_variable(provider) or "", "").strip() or next(iter(tiers), "")
+    return (tiers.index(name) + 1, name) if name in tiers else None
 
 
 @cache

@@ -58,6 +58,9 @@ SAID_TROUBLES = (
 )
 """The same, where all that tells is the sentence of an invalid_request_error."""
 
+TIERS = {"batch": True, "standard": False, "priority": False}
+"""The words of ``usage.service_tier`` (anthropic 2.11.0, types/usage.py), and whether they are the batch's."""
+
 SIGNED = "msg_emulator"
 """How the ids of messages begin that an emulator made up."""
 
@@ -139,6 +142,11 @@ def decode_line(line: bytes) -> list[Response]:
     return [_failure(request_id, kind, as_object(result.get("error")))]
 
 
+def is_batch_tier(service_tier: str | None) -> bool | None:
+    """Whether a row that says so was served as part of a batch; None where it says nothing that is known."""
+    return TIERS.get(service_tier or "")
+
+
 def _answer(request_id: str, message: dict[str, Any]) -> Response:
     reason = as_text(message.get("stop_reason"))
     text = _text(message.get("content"))
@@ -165,6 +173,7 @@ def _answer(request_id: str, message: dict[str, Any]) -> Response:
         error_code="no_answer" if status is Status.FAILED else None,
         error_message="The reply holds no answer." if status is Status.FAILED else None,
         model_version=" ".join(filter(None, (as_text(message.get("model")), signed))) or None,
+        service_tier=as_text(usage.get("service_tier")),
     )
 
 

@@ -17,6 +17,7 @@ from runner.providers.loose import as_object, as_text
 from runner.providers.openai import OpenAIProvider
 from runner.providers.openai_client import id_in
 from runner.providers.openai_lines import ENDPOINT
+from runner.providers.openai_usage import is_batch_tier as is_batch_tier
 from runner.request import Body, Hint, RequestId
 
 MB = 1_000_000

@@ -24,6 +24,11 @@ REASONS = {"STOP": Status.OK, "MAX_TOKENS": Status.TRUNCATED} | dict.fromkeys(
 )
 """Any other reason (OTHER, MALFORMED_RESPONSE, those of images and tools) is an answer if it has a text."""
 
+OTHER_TIERS = frozenset({"priority"})
+"""The words of ``usageMetadata.serviceTier`` that are never a batch's (google-genai 3.4.0, types.ServiceTier). A batch
+has none of its own, so that ``standard`` tells nothing, and ``flex`` costs what a batch does. ``trafficType``
+is told by Vertex only."""
+
 REJECTIONS = frozenset({"INVALID_ARGUMENT", "NOT_FOUND", "OUT_OF_RANGE", "UNIMPLEMENTED"})
 
 
@@ -89,23 +94,27 @@ def decode_line(line: bytes) -> list[Response]:
     return [_failure(request_id, entry.get("error") or entry.get("status"))]
 
 
+def is_batch_tier(service_tier: str | None) -> bool | None:
+    """False for a word that is never a batch's, else None; it comes in either case."""
+    return False if (service_tier or "").lower() in OTHER_TIERS else None
+
+
 def _answers(request_id: str, response: dict[str, Any]) -> list[Response]:
-    version = as_text(response.get("modelVersion"))
     tokens = _tokens(response.get("usageMetadata"))
+    tier = as_object(response.get("usageMetadata")).get("serviceTier")
+    origin = {"model_version": as_text(response.get("modelVersion")), "service_tier": as_text(tier)}
     candidates = [as_object(candidate) for candidate in as_list(response.get("candidates"))]
     if not candidates:
-        return [_silence(request_id, as_object(response.get("promptFeedback")), tokens, version)]
+        return [_silence(request_id, as_object(response.get("promptFeedback")), tokens | origin)]
     # Renumbered, so that the row with the tokens is always choice 0.
     ordered = sorted(candidates, key=lambda candidate: as_count(candidate.get("index")) or 0)
     return [
-        _answer(request_id, number, candidate, tokens if number == 0 else dict.fromkeys(tokens, 0), version)
+        _answer(request_id, number, candidate, (tokens if number == 0 else dict.fromkeys(tokens, 0)) | origin)
         for number, candidate in enumerate(ordered)
     ]
 
 
-def _answer(
-    request_id: str, number: int, candidate: dict[str, Any], tokens: dict[str, Any], version: str | None
-) -> Response:
+def _answer(request_id: str, number: int, candidate: dict[str, Any], known: dict[str, Any]) -> Response:
     reason = as_text(candidate.get("finishReason"))
     text = _text(as_object(candidate.get("content")))
     status = REASONS.get(reason or "", Status.OK if text else Status.FAILED)
@@ -116,14 +125,13 @@ def _answer(
         status=status,
         text=text,
         finish_reason=reason,
-        model_version=version,
         error_code=(reason or "no_answer") if status is Status.FAILED else None,
         error_message=shorten(said or "The reply holds no answer.") if status is Status.FAILED else None,
-        **tokens,
+        **known,
     )
 
 
-def _silence(request_id: str, feedback: dict[str, Any], tokens: dict[str, Any], version: str | None) -> Response:
+def _silence(request_id: str, feedback: dict[str, Any], known: dict[str, Any]) -> Response:
     """No candidate at all: the prompt was blocked (that is a success to the provider), or something is missing."""
     blocked = as_text(feedback.get("blockReason"))
     said = as_text(feedback.get("blockReasonMessage"))
@@ -133,10 +141,9 @@ def _silence(request_id: str, feedback: dict[str, Any], tokens: dict[str, Any], 
         status=Status.FILTERED if blocked else Status.FAILED,
         text="" if blocked else None,
         finish_reason=blocked,
-        model_version=version,
         error_code=None if blocked else "no_answer",
         error_message=shorten(said or (None if blocked else "The reply holds no answer.")),
-        **tokens,
+        **known,
     )
 
 

@@ -22,12 +22,14 @@ from runner.providers.openai_client import Client, id_in, id_of
 from runner.providers.openai_hosts import ELSEWHERE, OPENAI, expiry, host_at
 from runner.providers.openai_jobs import TAG, read_job
 from runner.providers.openai_lines import decode_line, encode_line, endpoint_of, model_card
+from runner.providers.openai_usage import is_batch_tier as is_batch_tier
 from runner.providers.saving import result_path
 from runner.providers.thinking import without_thinking
 from runner.request import Body, Hint, RequestId, Response
 
 NAMES = ("openai",)
 TIER = "OPENAI_TIER"
+TIERS = ("1", "2", "3", "4", "5")
 
 BATCH_PURPOSES = frozenset({"batch", "batch_output", "batch-api", "batch-generated"})
 """Of inputs and results: OpenAI's words and Together's."""
@@ -49,7 +51,7 @@ def connect(
     url = f"{base_url}/v1" if base_url else OPENAI.url(env)
     host = OPENAI if base_url else host_at(url)
     key = "rehearsal" if base_url else read_key(env, host.key_variable(env))
-    tier = read_tier(env, TIER, "12345", "1" if host is OPENAI else None)
+    tier = read_tier(env, TIER, TIERS, "1" if host is OPENAI else None)
     project = "|".join(env.get(name, "") for name in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID"))
     return OpenAIProvider(url, key, venue or host.venue(url), int(tier) if tier else None, project=project, host=host)
 

@@ -18,7 +18,7 @@ from runner.providers.lenient import load_object
 from runner.providers.loose import as_code, as_count, as_object, as_text, shorten
 from runner.providers.openai_caching import contents, settings
 from runner.providers.openai_responses import RESPONSES, response_answer, responses_body
-from runner.providers.openai_usage import NO_TOKENS, tokens_of, version_of
+from runner.providers.openai_usage import NO_TOKENS, tier_of, tokens_of, version_of
 from runner.providers.thinking import spoken
 from runner.request import Body, Hint, RequestId, Response, Status
 
@@ -117,6 +117,7 @@ def _answers(request_id: str, body: dict[str, Any], choices: list[dict[str, Any]
                 text=spoken(message.get("content")) or refusal or "",
                 finish_reason=reason,
                 model_version=version,
+                service_tier=tier_of(body),
                 **(tokens_of(usage) if number == 0 else NO_TOKENS),
             )
         )
@@ -154,6 +155,7 @@ def _failure(request_id: str, code: int | None, body: dict[str, Any], outer: obj
         status=status,
         error_code=word or (None if code in (None, 200) else str(code)),
         error_message=shorten(as_text(error.get("message")) or as_text(said) or _reason(code)),
+        service_tier=tier_of(body),
         **tokens_of(as_object(body.get("usage"))),
     )
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from runner.models import Model
 from runner.providers.loose import as_list, as_object, as_text
 from runner.providers.openai_caching import contents, settings
-from runner.providers.openai_usage import tokens_of, version_of
+from runner.providers.openai_usage import tier_of, tokens_of, version_of
 from runner.request import Body, Hint, Response, Status
 
 RESPONSES: Final = "/v1/responses"
@@ -53,6 +53,7 @@ def response_answer(request_id: str, body: dict[str, Any]) -> Response | None:
         text=text or refusal,
         finish_reason=reason or status,
         model_version=version_of(body),
+        service_tier=tier_of(body),
         **tokens_of(as_object(body.get("usage"))),
     )
 

@@ -1,10 +1,15 @@
-"""What OpenAI says beside an answer, in the words of either endpoint: what it counted, and which model it was."""
+"""What OpenAI says beside an answer, in the words of either endpoint: its counts, its model, and how it was served."""
 
 from __future__ import annotations
 
 from typing import Any, TypedDict
 
 from runner.providers.loose import as_count, as_object, as_text
+
+OTHER_TIERS = frozenset({"priority", "fast", "scale", "performance"})
+"""The words of ``service_tier`` that are never a batch's: those of openai 3.52.0 (types/chat/chat_completion.py) and
+Groq's ``performance`` (https://console.groq.com/docs/service-tiers). ``default`` and Groq's ``on_demand`` tell nothing:
+they are said outside of batches and inside. ``flex`` costs what a batch does."""
 
 
 class Tokens(TypedDict):
@@ -40,3 +45,13 @@ def tokens_of(usage: dict[str, Any]) -> Tokens:
 def version_of(body: dict[str, Any]) -> str | None:
     """The model's exact name and, where it is told, the fingerprint of what it ran on."""
     return " ".join(filter(None, (as_text(body.get("model")), as_text(body.get("system_fingerprint"))))) or None
+
+
+def tier_of(body: dict[str, Any]) -> str | None:
+    """The body's own word for how it was served."""
+    return as_text(body.get("service_tier"))
+
+
+def is_batch_tier(service_tier: str | None) -> bool | None:
+    """False for a word that is never a batch's, else None: there is none that only a batch has."""
+    return False if service_tier in OTHER_TIERS else None

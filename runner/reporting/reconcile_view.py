@@ -15,8 +15,9 @@ from runner.venues import is_rehearsal
 class Compared:
     """One setting, or the total. What was promised is of the purchase that was approved; the rest is the bill.
 
-    ``answers`` are rows that came back, ``unmetered`` those answered rows of which no usage is told. A request that
-    settings share counts in each. Dollars are None where no price is known.
+    ``answers`` are rows that came back, ``unmetered`` those answered rows of which no usage is told, ``outside`` those
+    that say that they were not served as part of a batch. A request that settings share counts in each. Dollars are
+    None where no price is known.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Compared:
     high_usd: float | None
     billed_usd: float | None
     unmetered: int
+    outside: int
 
     @property
     def error(self) -> float | None:
@@ -41,12 +43,28 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """How the ``answers`` that used anything were served, as they say themselves.
+
+    ``untold`` do not say it in words that are known. ``other_tiers`` are the words of those served outside of the
+    batch, and ``extra_usd`` what that has cost; None where no price is known.
+    """
+
+    answers: int
+    untold: int
+    other_tiers: tuple[str, ...]
+    extra_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reconciled:
     """A run's bill against its promise; ``is_finished`` when nothing more is to come of it."""
 
+    provider: str
     venue: str
     settings: tuple[Compared, ...]
     total: Compared
+    served: Served
     is_finished: bool
 
 
@@ -79,7 +97,7 @@ def reconcile_table(reconciled: Reconciled) -> Table:
     notes = ["estimated → billed; the error is that of the estimate, as a share of the bill"]
     if reconciled.total.unmetered:
         notes.append(f"{count(reconciled.total.unmetered)} answers came without usage: the bill may be higher")
-    notes.append("whether every row was served at the batch price: not told")
+    notes += _tier_notes(reconciled)
     marks = [REHEARSAL] if is_rehearsal(reconciled.venue) else []
     if not reconciled.is_finished:
         marks.append("PARTIAL")
@@ -110,6 +128,26 @@ def history_table(rows: Sequence[PastEstimate]) -> Table:
             notes.append(f"{name}: {sum(row.is_inside for row in chosen)} of {len(chosen)} bills inside the interval")
     columns = ("run", "low", "expected", "high", "billed", "error", "inside")
     return Table("Past estimates", columns, shown, tuple(notes or ["no finished run yet"]), text_columns=(0, 6))
+
+
+def _tier_notes(reconciled: Reconciled) -> list[str]:
+    """At which tier the answers were served: the batch's, another, or nobody knows."""
+    served, n = reconciled.served, reconciled.total.outside
+    notes = []
+    if n:
+        words = " or ".join(f'"{word}"' for word in served.other_tiers)
+        where = "".join(f"; {each.name} {count(each.outside)}" for each in reconciled.settings if each.outside)
+        said = f"{count(n)} answers were not served at the batch tier (service tier {words}{where})"
+        if served.extra_usd is not None:
+            said += f": at the standard price they cost {usd(served.extra_usd)} more, which no bound foresees"
+        notes.append(said)
+    if served.untold == served.answers > 0:
+        notes.append(f"at which tier {reconciled.provider} served the answers is not told")
+    elif served.untold:
+        notes.append(f"at which tier {count(served.untold)} of {count(served.answers)} answers were served is not told")
+    elif served.answers and not n:
+        notes.append("every answer says that it was served at the batch tier")
+    return notes
 
 
 def _row(each: Compared) -> tuple[str, ...]:

@@ -219,3 +219,14 @@ def test_the_largest_batch_costs_little_memory_and_fills_half_of_the_queue(open_
     assert (status, error["error"]["type"]) == (413, "request_too_large")
     peak = Path(f"/proc/{shop.desk.server.process.pid}/status").read_text().partition("VmHWM:")[2].split()[0]
     assert int(peak) < 200_000
+
+
+def test_a_row_that_was_served_outside_of_the_batch_says_so_and_costs_twice_as_much(shop):
+    asked = [ask(f"r{number}") for number in range(10)]
+    with shop.fault("standard_tier", 0.3):
+        batch = shop.finish(shop.create(*asked))
+    tiers = {name: result.message.usage.service_tier for name, result in shop.results(batch).items()}
+    assert sorted(tiers.values()) == ["batch"] * 7 + ["standard"] * 3
+    for name, row in shop.bill(batch).items():
+        in_batch = (row["input_tokens"] * 0.5 + row["output_tokens"] * 2.5) / 1e6
+        assert row["usd"] == pytest.approx(in_batch * (2 if tiers[name] == "standard" else 1))

@@ -42,6 +42,7 @@ STORM = {
     "unknown_id": 0.05,
     "missing_id": 0.02,
     "mixed_endings": 0.05,
+    "standard_tier": 0.1,
 }
 """All weathers at once, except those that make a bill that nobody can read off the answers (a cut-off line)."""
 

@@ -124,6 +124,7 @@ def test_input_counts_what_was_read_from_the_cache_and_written_to_it():
         output_tokens=7,
         reasoning_tokens=5,
         model_version="claude-haiku-5-5",
+        service_tier="batch",
     )
     plain = decoded(succeeded(usage={"input_tokens": 4, "output_tokens": 1}))
     assert (plain.input_tokens, plain.cached_tokens, plain.cache_write_tokens) == (4, None, None)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runner.reporting.estimate_view import Estimate, EstimateColumn, estimate_table
-from runner.reporting.reconcile_view import Compared, PastEstimate, Reconciled, history_table, reconcile_table
+from runner.reporting.reconcile_view import (
+    Compared,
+    PastEstimate,
+    Reconciled,
+    Served,
+    history_table,
+    reconcile_table,
+)
 from runner.reporting.table import Table
 
 COLUMN = EstimateColumn(
@@ -29,7 +36,8 @@ COLUMN = EstimateColumn(
     uncached_usd=0.7,
 )
 ESTIMATE = Estimate("3.1", "openai", (), COLUMN, 3.21, batches=2, waves=1)
-COMPARED = Compared("total", 450, 449, 1_000_000, 1_100_000, 20_000, 18_000, 0.4, 0.5, 0.9, 0.4, 0)
+COMPARED = Compared("total", 450, 449, 1_000_000, 1_100_000, 20_000, 18_000, 0.4, 0.5, 0.9, 0.4, 0, 0)
+IN_BATCH = Served(449, 0, (), 0.0)
 
 
 def cells(table: Table, label: str) -> tuple[str, ...]:
@@ -73,7 +81,7 @@ def test_what_is_not_known_is_never_nothing() -> None:
 
 def test_a_bill_stands_beside_what_was_promised_with_the_error_of_the_promise() -> None:
     setting = replace(COMPARED, name="p-conv", billed_usd=0.625)
-    table = reconcile_table(Reconciled("openai", (setting,), COMPARED, is_finished=True))
+    table = reconcile_table(Reconciled("openai", "openai", (setting,), COMPARED, IN_BATCH, is_finished=True))
     assert cells(table, "total") == (
         "450 → 449",
         "1M → 1.1M",
@@ -84,16 +92,41 @@ def test_a_bill_stands_beside_what_was_promised_with_the_error_of_the_promise() 
         "+25.0 %",
     )
     assert cells(table, "p-conv")[-1] == "-20.0 %"
-    assert "whether every row was served at the batch price: not told" in table.notes
+    assert table.notes[1:] == ("every answer says that it was served at the batch tier",)
     assert table.marks == ()
 
 
 def test_a_comparison_says_what_it_lacks() -> None:
     silent = replace(COMPARED, unmetered=3, billed_usd=None)
-    table = reconcile_table(Reconciled("emulator:openai", (), silent, is_finished=False))
+    table = reconcile_table(Reconciled("openai", "emulator:openai", (), silent, IN_BATCH, is_finished=False))
     assert table.heading.startswith("EMULATOR — rehearsal, not a result · PARTIAL")
     assert cells(table, "total")[-2:] == ("price unknown", "n/a")
     assert "3 answers came without usage: the bill may be higher" in table.notes
+
+
+def tier_notes(served: Served, *outside: int) -> tuple[str, ...]:
+    settings = tuple(replace(COMPARED, name=f"s{k}", outside=n) for k, n in enumerate(outside))
+    total = replace(COMPARED, outside=sum(outside))
+    return reconcile_table(Reconciled("openai", "openai", settings, total, served, is_finished=True)).notes[1:]
+
+
+def test_it_is_told_how_many_answers_were_not_served_at_the_batch_tier_and_what_that_cost() -> None:
+    paid = "at the standard price they cost $0.12 more, which no bound foresees"
+    one = Served(449, 0, ("standard",), 0.12)
+    said = 'were not served at the batch tier (service tier "standard"; s0 2; s2 1)'
+    assert tier_notes(one, 2, 0, 1) == (f"3 answers {said}: {paid}",)
+    assert tier_notes(replace(one, extra_usd=None), 2, 0, 1) == (f"3 answers {said}",)
+    two = Served(449, 440, ("priority", "scale"), 0.12)
+    assert tier_notes(two, 9) == (
+        f'9 answers were not served at the batch tier (service tier "priority" or "scale"; s0 9): {paid}',
+        "at which tier 440 of 449 answers were served is not told",
+    )
+
+
+def test_what_is_not_told_of_tiers_is_not_said_and_without_answers_nothing_is() -> None:
+    assert tier_notes(Served(449, 449, (), 0.0)) == ("at which tier openai served the answers is not told",)
+    assert tier_notes(Served(449, 1, (), 0.0)) == ("at which tier 1 of 449 answers were served is not told",)
+    assert tier_notes(Served(0, 0, (), 0.0)) == ()
 
 
 def test_a_history_counts_real_runs_apart_from_rehearsals() -> None:

@@ -108,7 +108,7 @@ def _usage(usage: Usage) -> Json:
         "output_tokens": usage.output,
         "output_tokens_details": {"thinking_tokens": usage.reasoning},
         "server_tool_use": None,
-        "service_tier": "batch",
+        "service_tier": "standard" if usage.is_standard else "batch",
         "inference_geo": "emulator",
     }
 

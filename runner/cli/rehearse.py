@@ -1,0 +1,103 @@
+"""How would it go?"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import urllib.request
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from runner import emulator, providers
+from runner.chain.runs import Run, Workspace
+from runner.cli import options
+from runner.cli.office import Office, office, print_json, say, show
+from runner.errors import RunnerError
+from runner.ledger import Ledger
+from runner.reporting.progress import watch
+from runner.reporting.rehearsal_view import Course
+from runner.reporting.words import count
+from runner.venues import rehearsed_day
+
+
+@click.command()
+@options.asked
+@click.option("--tier", metavar="TIER", help="The account's usage tier at the provider (default: the lowest).")
+@options.as_json
+def rehearse(tier: str | None, as_json: bool, **chosen: Any) -> None:
+    """Play what a run is still to buy on the emulator: waves, time, bill; buys nothing, changes nothing."""
+    from runner.chain.queues import queue_of
+    from runner.chain.rehearse import EXPIRING
+    from runner.reporting.rehearsal_view import Rehearsed, rehearsal_table
+
+    with office() as here:
+        here.obey(tier, None, keep_files=True)
+        here.check_key({**chosen, "emulate": True})
+        run = here.build(chosen)
+        expected = here.estimate(run)
+        if not expected.total.to_buy:
+            say("Nothing to rehearse: every request is answered or on its way.")
+            return
+        found = providers.tier_of(run.asked.provider, here.env_of(run.asked.provider))
+        day = rehearsed_day(run.asked.venue)
+        with tempfile.TemporaryDirectory(prefix="rehearsal-", dir=here.workspace.batches) as folder:
+            state = Path(folder) / "emulator"
+            place = found[0] if found else None
+            with emulator.start(state, tier=place, at=day, seed=run.asked.seed) as server:
+                here.emulators[day] = server.base_url
+                calm = _play(here, run, Workspace(Path(folder) / "calm"), server.base_url, is_troubled=False)
+                troubled = _play(here, run, Workspace(Path(folder) / "troubled"), server.base_url, is_troubled=True)
+        limits = here.limits(run)
+        shown = Rehearsed(
+            title=expected.title,
+            tier=found[1] if found else None,
+            queue=f"the queue holds {queue_of(here.ledger, run.asked.venue, None, run.asked.model, limits, here.now)}",
+            calm=calm,
+            troubled=troubled,
+            expiring=EXPIRING,
+            low_usd=expected.total.low_usd,
+            mid_usd=expected.total.mid_usd,
+            high_usd=expected.total.high_usd,
+            bound_usd=expected.bound_usd,
+            window_h=expected.window_h,
+        )
+        if as_json:
+            print_json(asdict(shown))
+        else:
+            show(rehearsal_table(shown))
+
+
+def _play(here: Office, run: Run, stage: Workspace, url: str, *, is_troubled: bool) -> Course:
+    """One play, in a workspace that is gone afterwards."""
+    from runner.chain.rehearse import play, prepare
+
+    said = "with batches that expire" if is_troubled else "all going well"
+    before = _billed(url)
+    with closing(Ledger(stage.ledger)) as ledger, watch(sys.stderr) as display:
+        course = play(
+            stage,
+            ledger,
+            prepare(here.workspace, here.ledger, run, stage, ledger, here.now),
+            here.connect,
+            (lambda job: _strike(url, job)) if is_troubled else None,
+            lambda: _billed(url) - before,
+            lambda now: display.show([], f"Rehearsing, {said}: {count(now.final)} of {count(now.total)} answered"),
+        )
+    if not course.batches:
+        raise RunnerError(f"Nothing could be sent: {course.stopped}")
+    return course
+
+
+def _strike(url: str, job: str) -> None:
+    body = json.dumps({"job": job, "fault": "expired_partial"}).encode()
+    urllib.request.urlopen(urllib.request.Request(f"{url}/control/jobs", body)).close()
+
+
+def _billed(url: str) -> float:
+    with urllib.request.urlopen(f"{url}/control/bill") as reply:
+        return float(json.load(reply)["totals"]["usd"])
