@@ -9,7 +9,7 @@ export TIKTOKEN_CACHE_DIR ?= $(CURDIR)/.venv/tiktoken
 export NLTK_DATA ?= $(abspath $(VENV))/nltk_data
 
 KNOWN := MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES EFFORT BUDGET WAIT POLL YES EMULATE AS_OF TIER \
-         DEADLINE KEEP_FILES PROVIDER LOOKS OPEN PUBLISHED HALF_WIDTH HISTORY PYTHON VENV \
+         DEADLINE KEEP_FILES PROVIDER PILOT FRESH LOOKS OPEN PUBLISHED HALF_WIDTH HISTORY PYTHON VENV \
          TIKTOKEN_CACHE_DIR NLTK_DATA TORCH_INDEX SHELL MAKEFLAGS
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command line,$(origin $(v))),$(v)))
 $(foreach v,$(filter-out $(KNOWN),$(GIVEN)),$(error There is no variable $(v); those there are: $(KNOWN)))
@@ -19,23 +19,24 @@ flag = $(if $(filter-out 0 no,$($(1))),--$(2))
 WHICH := $(call pick,RUN,run) $(call pick,MODEL,model) $(call pick,TASK,task) $(call pick,PROTOCOL,protocol) \
          $(call flag,EMULATE,emulate) $(call pick,AS_OF,as-of)
 ASKED := $(WHICH) $(call pick,SETTING,setting) $(call pick,DATA,data) $(call pick,LIMIT,limit) $(call pick,SEED,seed) \
-         $(call pick,SAMPLES,samples) $(call pick,EFFORT,effort) $(call pick,LOOKS,looks)
+         $(call pick,SAMPLES,samples) $(call pick,EFFORT,effort) $(call pick,LOOKS,looks) \
+         $(call pick,FRESH,fresh)
 ORDERS := $(call pick,TIER,tier) $(call pick,DEADLINE,deadline) $(call flag,KEEP_FILES,keep-files)
-SPEND := $(call pick,BUDGET,budget) $(call flag,YES,yes)
+SPEND := $(call pick,BUDGET,budget) $(call pick,PILOT,pilot) $(call flag,YES,yes)
 WAITS := $(call flag,WAIT,wait) $(call pick,POLL,poll)
 MINILM := modules.json config.json config_sentence_transformers.json sentence_bert_config.json model.safetensors \
           tokenizer.json tokenizer_config.json special_tokens_map.json vocab.txt 1_Pooling/config.json
 TORCH := $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo data build estimate plan submit collect run score report table verify status cancel orphans models prices clean \
+.PHONY: help demo data build estimate plan rehearse submit collect run score report table verify status cancel orphans models prices clean \
         test test-all faults lint bench statistics setup wordnet sbert
 
 help: ## this list
 	@echo "usage: make TARGET [VARIABLE=value …]"; echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
 	@echo; echo "variables: MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES EFFORT BUDGET WAIT POLL YES EMULATE"
-	@echo "           AS_OF TIER DEADLINE KEEP_FILES PROVIDER LOOKS OPEN PUBLISHED HALF_WIDTH HISTORY (README.md)"
+	@echo "           AS_OF TIER DEADLINE KEEP_FILES PROVIDER PILOT FRESH LOOKS OPEN PUBLISHED HALF_WIDTH HISTORY (README.md)"
 
 demo: $(VENV)/.ready ## the whole chain on the embedded emulator: no key, no money, about a minute
 	@$(RUNNER) demo
@@ -54,6 +55,9 @@ plan: $(VENV)/.ready ## what BUDGET buys, or what HALF_WIDTH needs, for one or s
 	  $(call pick,BUDGET,budget) $(call pick,HALF_WIDTH,half-width) $(call pick,LOOKS,looks) \
 	  $(call pick,SETTING,setting) $(call pick,SEED,seed) $(call pick,SAMPLES,samples) $(call pick,EFFORT,effort) \
 	  $(call flag,EMULATE,emulate) $(call pick,AS_OF,as-of)
+
+rehearse: $(VENV)/.ready ## play what is still to be bought on the emulator at TIER's limits: waves, time, bill
+	@$(RUNNER) rehearse $(ASKED) $(call pick,TIER,tier)
 
 submit: $(VENV)/.ready ## build if needed, show the cost, ask, and send
 	@$(RUNNER) submit $(ASKED) $(SPEND) $(ORDERS)

@@ -71,7 +71,8 @@ class Approval:
     """The user's yes to a run: all that it may ever cost. ``bound_usd`` is None when no price is known.
 
     ``budget_usd`` caps what all runs of the scope may have cost when this one buys more. ``is_withdrawn`` when
-    the user has cancelled the run: nothing of it is sent any more until the next yes.
+    the user has cancelled the run: nothing of it is sent any more until the next yes. ``instances`` is set where the
+    yes was to so many of the first instances only: a pilot.
     """
 
     run: str
@@ -79,6 +80,7 @@ class Approval:
     at: datetime
     budget_usd: float | None = None
     is_withdrawn: bool = False
+    instances: int | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ create table if not exists jobs (
 );
 create index if not exists jobs_by_model on jobs (venue, model, state);
 create table if not exists approvals (
-    run text not null, bound_usd real, at text not null, budget_usd real, is_withdrawn integer not null default 0
+    run text not null, bound_usd real, at text not null, budget_usd real, is_withdrawn integer not null default 0,
+    instances integer
 );
 create table if not exists learned (
     venue text not null, model text not null, kind text not null, value integer not null, at text not null
@@ -135,8 +138,9 @@ class Ledger:
         self._db.execute("pragma synchronous = full")
         self._db.executescript(_SCHEMA)
         known = {row["name"] for row in self._db.execute("pragma table_info(approvals)")}
-        if "is_withdrawn" not in known:  # a ledger of an earlier version
-            self._db.execute("alter table approvals add column is_withdrawn integer not null default 0")
+        for name, kind in (("is_withdrawn", "integer not null default 0"), ("instances", "integer")):
+            if name not in known:  # a ledger of an earlier version
+                self._db.execute(f"alter table approvals add column {name} {kind}")
 
     def close(self) -> None:
         """Close the file."""
@@ -197,9 +201,16 @@ class Ledger:
         row = self._db.execute("select coalesce(max(batch), 0) from jobs where run = ? and stage = ?", [run, stage])
         return int(row.fetchone()[0]) + 1
 
-    def approve(self, run: str, bound_usd: float | None, at: datetime, budget_usd: float | None = None) -> None:
+    def approve(
+        self,
+        run: str,
+        bound_usd: float | None,
+        at: datetime,
+        budget_usd: float | None = None,
+        instances: int | None = None,
+    ) -> None:
         """Keep the user's yes, with all that the run may ever cost."""
-        self._decide(Approval(run, bound_usd, at, budget_usd))
+        self._decide(Approval(run, bound_usd, at, budget_usd, instances=instances))
 
     def withdraw(self, run: str, at: datetime) -> None:
         """Take the yes back: nothing of the run is sent any more until the next one."""
@@ -211,7 +222,9 @@ class Ledger:
         values = [_to_sql(value) for value in asdict(approval).values()]
         with self._transaction():
             self._db.execute(
-                "insert into approvals (run, bound_usd, at, budget_usd, is_withdrawn) values (?, ?, ?, ?, ?)", values
+                "insert into approvals (run, bound_usd, at, budget_usd, is_withdrawn, instances)"
+                " values (?, ?, ?, ?, ?, ?)",
+                values,
             )
 
     def approval(self, run: str) -> Approval | None:
@@ -220,7 +233,8 @@ class Ledger:
         if row is None:
             return None
         at = datetime.fromisoformat(row["at"])
-        return Approval(row["run"], row["bound_usd"], at, row["budget_usd"], bool(row["is_withdrawn"]))
+        is_withdrawn = bool(row["is_withdrawn"])
+        return Approval(row["run"], row["bound_usd"], at, row["budget_usd"], is_withdrawn, row["instances"])
 
     def is_withdrawn(self, run: str) -> bool:
         """Whether the user's latest word on this run is that it be cancelled."""

@@ -12,7 +12,7 @@ from runner.caching import PREFIX_ORDER, Rules, matters, plan, rules_of
 from runner.chain.queues import queue_of
 from runner.chain.runs import Folders, Run
 from runner.ledger import Ledger
-from runner.packing import FIRST_BATCH, Items, pack
+from runner.packing import FIRST_BATCH, SAFE_SHARE, Items, pack
 from runner.pricing import Price
 from runner.providers.base import Limits
 
@@ -48,7 +48,7 @@ def journey(ledger: Ledger, run: Run, folders: Folders, wanted: pl.DataFrame, li
     packed = pack(items, limits, queue_tokens=queue.most_tokens, first_batch_max=FIRST_BATCH if is_led else None)
     is_led = is_led and len(packed.batches) > 1
     loads = (
-        (int(wanted["tokens"].sum()), queue.most_tokens),
+        (int(wanted["tokens"].sum()), int((queue.most_tokens or 0) * SAFE_SHARE)),
         (wanted.height, queue.most_requests),
         (len(packed.batches), queue.most_jobs),
     )

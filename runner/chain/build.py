@@ -51,7 +51,7 @@ _CHUNK = 500
 class Wanted:
     """A run as the user names it, before names and defaults are resolved. ``env`` decides the venue.
 
-    ``as_of`` is the day whose catalogue a rehearsal replays.
+    ``as_of`` is the day whose catalogue a rehearsal replays; ``fresh`` numbers the times that all is asked anew.
     """
 
     task: str
@@ -66,6 +66,7 @@ class Wanted:
     effort: str | None = None
     temperature: bool = True
     looks: int | None = None
+    fresh: int = 0
     emulate: bool = False
     as_of: date | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -120,6 +121,7 @@ def asked_of(
         effort=wanted.effort,
         temperature=wanted.temperature,
         looks=wanted.looks,
+        fresh=wanted.fresh,
     )
 
 
@@ -165,7 +167,7 @@ def build_stage(
             ids, texts = [], []
             for request in chunk:
                 text = request.body.to_json()
-                ids.append(request_id(asked.venue, model.id, request.draw, text))
+                ids.append(request_id(asked.venue, model.id, asked.first_draw + request.draw, text))
                 texts.append(text)
                 instance_numbers.setdefault(request.instance_id, len(instance_numbers))
             counts = counter.count_bodies([request.body for request in chunk])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 
-from runner.chain.runs import Workspace
+from runner.chain.runs import REHEARSALS, Workspace
 from runner.ledger import Ledger
 
 
@@ -15,6 +15,7 @@ def clean(workspace: Workspace, ledger: Ledger, say: Callable[[str], None]) -> l
         used = {job.run for job in ledger.jobs()} | set(ledger.approved_runs())
         built = [path.parent for path in workspace.batches.glob("*/run.json")]
         doomed = [folder for folder in workspace.corpora.glob("*") if folder.is_dir()]
+        doomed += workspace.batches.glob(f"{REHEARSALS}*")  # of rehearsals that were killed
         doomed += [
             folder for folder in built if folder.name not in used and not (workspace.results / folder.name).exists()
         ]

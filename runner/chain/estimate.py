@@ -15,7 +15,7 @@ from runner.chain.outlook import Rates
 from runner.chain.prices import bound_price_at, price_at, with_bound
 from runner.chain.reconcile import history, stretch
 from runner.chain.runs import Folders, Run, Workspace
-from runner.chain.stock import answers, request_ids, to_buy
+from runner.chain.stock import answered, request_ids, to_buy
 from runner.ledger import Ledger
 from runner.models import find_model
 from runner.pricing import Price, estimate_expr, standard_price
@@ -35,7 +35,7 @@ def estimate(workspace: Workspace, ledger: Ledger, run: Run, now: datetime, limi
     folders = Folders(workspace, run.name)
     wanted = with_bound(to_buy(workspace, ledger, run, 1), bound_price_at(run, now))
     asked = pl.read_parquet(folders.requests(1))
-    have = answers(workspace, ledger, run.asked.venue, run.asked.model, request_ids(folders))["request_id"].unique()
+    have = answered(workspace, ledger, run.asked.venue, run.asked.model, request_ids(folders))
     current = price_at(run, now)
     travel = None if limits is None else journey(ledger, run, folders, wanted, limits, now)
     cache = shared(run, folders, wanted, travel.blocks if travel else (), current)

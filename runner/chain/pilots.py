@@ -9,7 +9,7 @@ import polars as pl
 
 from runner.benchmarks.base import Task
 from runner.chain.runs import Asked, Folders, Run, Workspace, read_run, run_names
-from runner.chain.stock import answers, in_flight, request_ids
+from runner.chain.stock import answered, in_flight, request_ids
 from runner.errors import RunnerError
 from runner.ledger import Ledger
 from runner.metrics.effects import BALANCED
@@ -90,7 +90,7 @@ def paid_instances(workspace: Workspace, ledger: Ledger, asked: Asked) -> pl.Ser
         if other.asked.series != asked.series:
             continue
         folders = Folders(workspace, other.name)
-        have = answers(workspace, ledger, asked.venue, asked.model, request_ids(folders))["request_id"]
+        have = answered(workspace, ledger, asked.venue, asked.model, request_ids(folders))
         taken = pl.concat([have, flying]).unique().implode()
         requests = pl.read_parquet(folders.requests(1), columns=["instance_id", "setting", "request_id"])
         whole = requests.group_by("instance_id", "setting").agg(pl.col("request_id").is_in(taken).all().alias("all"))

@@ -51,11 +51,10 @@ class Queue:
             wanted = whole_instances(wanted, wanted.select(pl.int_range(pl.len()) < room).to_series())
         if self.most_tokens is None or wanted.is_empty():
             return wanted
-        # A margin where others are queued: the provider's own count differs from ours by chat overhead.
-        room = int(self.most_tokens * SAFE_SHARE) - self.tokens if self.tokens else self.most_tokens
-        fits = wanted["tokens"].cum_sum() <= room
-        whole = whole_instances(wanted, fits)
-        return wanted.filter(fits) if whole.is_empty() and not self.tokens else whole
+        # A margin, as in every file: the provider's own count differs from ours by chat overhead.
+        taken = wanted["tokens"].cum_sum() + self.tokens
+        whole = whole_instances(wanted, taken <= int(self.most_tokens * SAFE_SHARE))
+        return wanted.filter(taken <= self.most_tokens) if whole.is_empty() and not self.tokens else whole
 
     def __str__(self) -> str:
         said = []

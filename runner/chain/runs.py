@@ -19,6 +19,11 @@ from runner.chain.files import write_bytes
 from runner.errors import RunnerError
 from runner.venues import EMULATOR, is_rehearsal, rehearsed_day
 
+REHEARSALS = "rehearsal-"
+"""How the folders in ``batches/`` begin where a purchase is played through; they go when it is over."""
+FRESH_DRAWS = 1_000_000
+"""More draws than anybody takes of a request: those of one time and of the next never meet."""
+
 
 @dataclass(frozen=True)
 class Workspace:
@@ -69,7 +74,8 @@ class Asked:
     """What makes a run this run. Equal values are the same run; anything else is another one.
 
     ``effort`` is asked of a thinking model; without ``temperature`` no sampling parameter is sent at all.
-    ``looks`` is how often the growing sample will be scored, declared beforehand.
+    ``looks`` is how often the growing sample will be scored, declared beforehand. ``fresh`` numbers the times that
+    the same was asked anew on purpose: 0 takes whatever answers there are.
     """
 
     benchmark: str
@@ -89,11 +95,22 @@ class Asked:
     effort: str | None = None
     temperature: bool = True
     looks: int | None = None
+    fresh: int = 0
+
+    @property
+    def first_draw(self) -> int:
+        """What is added to the numbers of its draws."""
+        return self.fresh * FRESH_DRAWS
 
     @property
     def name(self) -> str:
         """``<task>__<model>__<protocol>__[emulator__]<hash>``."""
-        later = {"effort": None, "temperature": True, "looks": None}  # came after the first runs, whose names stay
+        later = {
+            "effort": None,
+            "temperature": True,
+            "looks": None,
+            "fresh": 0,
+        }  # after the first runs, whose names stay
         said = {key: value for key, value in asdict(self).items() if key not in later or value != later[key]}
         content = orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
         parts = [self.task, re.sub(r"[^A-Za-z0-9._-]+", "-", self.model), self.protocol]
@@ -108,8 +125,9 @@ class Asked:
 
     @property
     def series(self) -> str:
-        """The same question to the same model: to score a larger sample of it, or more settings, is to look again."""
-        alike = {key: value for key, value in asdict(self).items() if key not in ("limit", "looks", "settings")}
+        """The same question to the same model: more of the sample, more settings, fresh answers are further looks."""
+        free = ("limit", "looks", "settings", "fresh")
+        alike = {key: value for key, value in asdict(self).items() if key not in free}
         return hashlib.sha256(orjson.dumps(alike, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
     @property

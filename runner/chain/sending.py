@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from runner.chain.journal import Point, reached
 from runner.chain.queues import learn, queue_of
 from runner.chain.runs import Folders, Workspace
-from runner.chain.stock import answers, batch_ids
+from runner.chain.stock import answered, batch_ids
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
 from runner.providers.base import JobStatus, Listing, NotCreated, Provider, Unclear, Unreachable
@@ -128,7 +128,7 @@ def is_looking(ledger: Ledger, venue: str, account: str) -> bool:
 def _is_superfluous(workspace: Workspace, ledger: Ledger, job: Job) -> bool:
     """Whether something that a job would ask is answered, or on its way in another, since it was intended."""
     ids = batch_ids(workspace, job)
-    if not answers(workspace, ledger, job.venue, job.model, ids).is_empty():
+    if not answered(workspace, ledger, job.venue, job.model, ids).is_empty():
         return True
     others = [each for each in ledger.jobs(venue=job.venue, model=job.model, states=OPEN) if each.job != job.job]
     return any(batch_ids(workspace, each).is_in(ids.implode()).any() for each in others)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from runner.chain.runs import Folders, Run, Workspace, read_run
-from runner.chain.stock import answers, in_flight, request_ids
+from runner.chain.stock import answered, in_flight, request_ids
 from runner.ledger import OPEN, Job, Ledger, State
 from runner.providers.base import JobStatus
 
@@ -67,9 +67,8 @@ def standing(
     """Where a run stands; asks no provider. What was just learned from one, or read, is handed in."""
     ids = request_ids(Folders(workspace, run.name))
     venue, model = run.asked.venue, run.asked.model
-    if responses is None:
-        responses = answers(workspace, ledger, venue, model, ids)
-    final = responses["request_id"].n_unique()
+    have = answered(workspace, ledger, venue, model, ids) if responses is None else responses["request_id"]
+    final = have.n_unique()
     flying = in_flight(workspace, ledger, venue, model)
     ours = flying.filter(flying.is_in(ids.implode())).n_unique()
     complete = final == ids.len()

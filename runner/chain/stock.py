@@ -58,27 +58,49 @@ def cut_short(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids:
     return [job for job, _ in found if job.job in names]
 
 
+_IS_FINAL = pl.col("status").is_in(FINAL_WORDS)
+_IS_EXHAUSTED = ~_IS_FINAL & (pl.col("attempt") >= MAX_ATTEMPTS)
+
+
+def answered(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: pl.Series) -> pl.Series:
+    """Those of ``ids`` that have a final answer, over all runs, each once."""
+    names = ["request_id", "status", "attempt"]
+    files = [path for _, path in parts(workspace, ledger, venue, model)]
+    if not files:
+        return ids.clear()
+    rows = pl.scan_parquet(files, extra_columns="ignore").select(names).filter(_IS_FINAL | _IS_EXHAUSTED)
+    wanted = ids.unique().to_frame("request_id").lazy()
+    return rows.join(wanted, on="request_id", how="semi").select("request_id").unique().collect()["request_id"]
+
+
 def answers(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: pl.Series) -> pl.DataFrame:
-    """The final answers among ``ids``, over all runs: RESPONSE_SCHEMA and ``bought_by``, one row per choice.
+    """The final answers to ``ids``, over all runs: RESPONSE_SCHEMA and ``bought_by``, a row per choice, in their order.
 
     Final beats retry and the first ok wins. After the last attempt a request is finally ``missing``.
     """
-    wanted = ids.unique().to_frame("request_id").lazy()
-    found = [pl.LazyFrame(schema={**RESPONSE_SCHEMA, "bought_by": pl.String()})]  # all columns, whoever lacks some
-    found += [
-        pl.scan_parquet(path).join(wanted, on="request_id", how="semi").with_columns(bought_by=pl.lit(job.run))
-        for job, path in parts(workspace, ledger, venue, model)
-    ]
-    is_final = pl.col("status").is_in(FINAL_WORDS)
-    is_exhausted = ~is_final & (pl.col("attempt") >= MAX_ATTEMPTS)
+    found = parts(workspace, ledger, venue, model)
+    if not found:
+        return pl.DataFrame(schema={**RESPONSE_SCHEMA, "bought_by": pl.String()})
+    buyers = {str(path): job.run for job, path in found}
+    rows = pl.scan_parquet(
+        [path for _, path in found],
+        schema=RESPONSE_SCHEMA,
+        missing_columns="insert",  # in parts of earlier versions
+        extra_columns="ignore",
+        include_file_paths="bought_by",
+    )
+    order = ids.unique(maintain_order=True).to_frame("request_id").lazy().with_row_index("place")
     return (
-        pl.concat(found, how="diagonal")  # parts of earlier versions lack later columns
-        .filter(is_final | is_exhausted)
-        .with_columns(rank=pl.when(pl.col("status") == "ok").then(0).when(is_final).then(1).otherwise(2))
-        .sort("request_id", "choice", "rank", "received_at", maintain_order=True)
-        .unique(["request_id", "choice"], keep="first", maintain_order=True)
-        .with_columns(status=pl.when(pl.col("rank") == 2).then(pl.lit("missing")).otherwise(pl.col("status")))
-        .drop("rank")
+        rows.filter(_IS_FINAL | _IS_EXHAUSTED)
+        .join(order, on="request_id")
+        .with_columns(rank=pl.when(pl.col("status") == "ok").then(0).when(_IS_FINAL).then(1).otherwise(2))
+        .sort("place", "choice", "rank", "received_at", maintain_order=True)
+        .unique(["place", "choice"], keep="first", maintain_order=True)
+        .with_columns(
+            status=pl.when(pl.col("rank") == 2).then(pl.lit("missing")).otherwise(pl.col("status")),
+            bought_by=pl.col("bought_by").replace_strict(buyers, return_dtype=pl.String),
+        )
+        .drop("rank", "place")
         .collect()
     )
 
@@ -86,10 +108,7 @@ def answers(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: p
 def write_responses(workspace: Workspace, ledger: Ledger, run: Run) -> pl.DataFrame:
     """Write ``responses.parquet``: all final answers that this run uses, wherever they were bought, in sample order."""
     folders = Folders(workspace, run.name)
-    ids = request_ids(folders)
-    found = answers(workspace, ledger, run.asked.venue, run.asked.model, ids)
-    order = ids.unique(maintain_order=True).to_frame()
-    frame = order.join(found, on="request_id", how="inner", maintain_order="left_right")
+    frame = answers(workspace, ledger, run.asked.venue, run.asked.model, request_ids(folders))
     if not folders.responses.exists() or not pl.read_parquet(folders.responses).equals(frame):
         write_frame(folders.responses, frame)
         reached(Point.RESPONSES_WRITTEN)
@@ -135,7 +154,7 @@ def to_buy(workspace: Workspace, ledger: Ledger, run: Run, stage: int) -> pl.Dat
     """
     folders = Folders(workspace, run.name)
     venue, model = run.asked.venue, run.asked.model
-    have = answers(workspace, ledger, venue, model, request_ids(folders))["request_id"]
+    have = answered(workspace, ledger, venue, model, request_ids(folders))
     taken = pl.concat([have, in_flight(workspace, ledger, venue, model)]).to_frame("request_id").unique()
     return (
         pl.scan_parquet(folders.bodies(stage))

@@ -27,6 +27,10 @@ from runner.request import Body, RequestId
 
 Say = Callable[[str], None]
 
+PILOT_IS_IN = (
+    "the pilot is bought and `make estimate` rests on it (`make plan` after `make score`); `make submit` goes on"
+)
+
 
 @dataclass(frozen=True)
 class Bought:
@@ -61,7 +65,10 @@ def buy(
     is_pilot, hold = _pilot(ledger, run)
     if hold:
         return Bought(0, wanted.height, "the first small batch must come back before the rest is bought", passes=True)
-    affordable = _affordable(wanted, room_usd(ledger, run, approval))
+    allowed = wanted if approval.instances is None else wanted.filter(pl.col("instance") < approval.instances)
+    if allowed.is_empty():
+        return Bought(0, wanted.height, PILOT_IS_IN)
+    affordable = _affordable(allowed, room_usd(ledger, run, approval))
     if affordable.is_empty():
         return Bought(0, wanted.height, "the approved bound is reached: `make submit` (or a higher BUDGET) buys more")
     limits = provider.limits(run.asked.model)

@@ -106,7 +106,7 @@ def _requests(folders: Folders, run: Run) -> Check:
         for rows in bodies.join(asked.lazy(), on="request_id").collect().iter_slices(1000):
             for name, body, draw in rows.iter_rows():
                 total += 1
-                wrong += request_id(run.asked.venue, run.asked.model, draw, body) != name
+                wrong += request_id(run.asked.venue, run.asked.model, run.asked.first_draw + draw, body) != name
     said = [f"{wrong:,} are not"] if wrong else []
     said += [f"{total:,} texts for {run.unique:,} requests"] if total != run.unique else []
     return Check("every request's id is the digest of its text", total, "; ".join(said) or None)

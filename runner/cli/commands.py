@@ -10,11 +10,13 @@ from typing import Any
 
 import click
 
+from runner.chain.standing import Standing
 from runner.chain.views import funnel_table, standing_table
 from runner.cli import options
 from runner.cli.office import Office, office, print_json, problems, say, show
 from runner.cli.results import judge, show_scores, write_reports
 from runner.errors import RunnerError
+from runner.reporting.estimate_view import Estimate, estimate_table
 
 WAITING = 3
 """Exit code of `status --exit-code` while something is still to come."""
@@ -43,7 +45,6 @@ def build(as_json: bool, **chosen: Any) -> None:
 def estimate(history: bool, as_json: bool, **chosen: Any) -> None:
     """Counts, tokens and cost of what is still to be bought, before any money moves."""
     from runner.chain.reconcile import history as past
-    from runner.reporting.estimate_view import estimate_table
     from runner.reporting.reconcile_view import history_table
 
     with office() as here:
@@ -54,11 +55,7 @@ def estimate(history: bool, as_json: bool, **chosen: Any) -> None:
             else:
                 show(history_table(rows))
             return
-        shown = here.estimate(here.build(chosen))
-        if as_json:
-            print_json(asdict(shown))
-        else:
-            show(estimate_table(shown))
+        _show_estimate(here.estimate(here.build(chosen)), as_json)
 
 
 @click.command()
@@ -68,6 +65,7 @@ def estimate(history: bool, as_json: bool, **chosen: Any) -> None:
 @options.as_json
 def submit(
     budget: float | None,
+    pilot: int | None,
     yes: bool,
     tier: str | None,
     deadline: timedelta | None,
@@ -83,7 +81,7 @@ def submit(
         if run.explanation:
             say(run.explanation)
             return
-        if here.submit(run, budget, yes, quiet=as_json, may_overrule=True):
+        if here.submit(run, budget, yes, pilot, quiet=as_json, may_overrule=True):
             standings = here.advance([run.name])
             _show_standings(here, standings, as_json)
             problems(standings)
@@ -125,6 +123,7 @@ def collect(
 @options.as_json
 def run(
     budget: float | None,
+    pilot: int | None,
     yes: bool,
     wait: bool,
     poll: float | None,
@@ -139,17 +138,23 @@ def run(
         here.obey(tier, deadline, keep_files)
         here.check_key(chosen)
         one = here.build(chosen)
+        standings: Sequence[Standing] = ()
         if one.explanation:
             say(one.explanation)
         else:
-            if not here.submit(one, budget, yes, quiet=as_json):
+            if not here.submit(one, budget, yes, pilot, quiet=as_json):
                 return
             standings = here.wait([one.name], poll)
             problems(standings)
             for standing in standings:
                 if not standing.is_complete:
                     say(f"Not complete ({standing.final:,} of {standing.total:,} answered): {standing.next}")
-        show_scores(here, judge(here, one.name), as_json)
+        judged = judge(here, one.name)
+        if pilot is not None and not all(standing.is_complete for standing in standings):
+            say(f"A pilot is no result. What the rest would cost, by the answers to its {pilot:,} instances:")
+            _show_estimate(here.estimate(one), as_json)
+            return
+        show_scores(here, judged, as_json)
         write_reports(here, one.name, files=False)
 
 
@@ -199,6 +204,13 @@ def clean() -> None:
         for folder in sweep(here.workspace, here.ledger, say):
             say(f"Removed {folder}")
         say("What is left was bought, or made from it: answers, raw files, scores and the ledger.")
+
+
+def _show_estimate(shown: Estimate, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(shown))
+    else:
+        show(estimate_table(shown))
 
 
 def _show_standings(here: Office, standings: list[Any], as_json: bool, notes: Sequence[str] = ()) -> None:

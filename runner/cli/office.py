@@ -153,6 +153,7 @@ class Office:
             effort=options["effort"],
             temperature=not options["no_temperature"],
             looks=options["looks"],
+            fresh=options["fresh"],
             emulate=options["emulate"],
             as_of=options["as_of"],
             env=self.env,
@@ -202,7 +203,14 @@ class Office:
         return counter_of(provider, self.env) if providers.venue_of(provider, self.env) == venue else None
 
     def submit(
-        self, run: Run, budget: float | None, yes: bool, *, quiet: bool = False, may_overrule: bool = False
+        self,
+        run: Run,
+        budget: float | None,
+        yes: bool,
+        pilot: int | None = None,
+        *,
+        quiet: bool = False,
+        may_overrule: bool = False,
     ) -> bool:
         """Show the cost (unless ``quiet``), ask, and keep the yes. False when the user said no.
 
@@ -223,7 +231,7 @@ class Office:
             if not may_overrule:
                 raise RunnerError(f"{run.name}: {trouble}", code="stopped", exit_code=1)
             say(f"Stopped so far: {trouble}")
-        return approve(self.workspace, self.ledger, run, shown, budget, _asker(yes), self.now)
+        return approve(self.workspace, self.ledger, run, shown, budget, _asker(yes), self.now, pilot)
 
     def advance(self, names: Sequence[str], tell: Say = say) -> list[Standing]:
         """Collect what ended and submit what became possible, once."""

@@ -68,6 +68,7 @@ asked = together(
     click.option("--effort", help="How much a thinking model is to think: low, medium, high, … (its default)."),
     click.option("--no-temperature", is_flag=True, help="Send no sampling parameters."),
     click.option("--samples", type=click.IntRange(1), help="Answers per request."),
+    click.option("--fresh", type=click.IntRange(0), default=0, metavar="N", help="Ask all anew, for the N-th time."),
     click.option("--looks", type=click.IntRange(1), help="How often this growing sample will be scored."),
     click.option("--min-history", type=click.IntRange(1), help="strict: own history items an instance needs (3)."),
     click.option("--history-lag", type=click.IntRange(0), help="strict: days a history item must be older (7)."),
@@ -76,6 +77,7 @@ asked = together(
 )
 spend = together(
     click.option("--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Never buy for more."),
+    click.option("--pilot", type=click.IntRange(1), metavar="N", help="Buy only the first N instances for now."),
     click.option("--yes", is_flag=True, help="Answer the question about money with yes."),
 )
 waits = together(

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from runner import emulator, providers
-from runner.chain.runs import Run, Workspace
+from runner.chain.runs import REHEARSALS, Run, Workspace
 from runner.cli import options
 from runner.cli.office import Office, office, print_json, say, show
 from runner.errors import RunnerError
@@ -45,7 +45,7 @@ def rehearse(tier: str | None, as_json: bool, **chosen: Any) -> None:
             return
         found = providers.tier_of(run.asked.provider, here.env_of(run.asked.provider))
         day = rehearsed_day(run.asked.venue)
-        with tempfile.TemporaryDirectory(prefix="rehearsal-", dir=here.workspace.batches) as folder:
+        with tempfile.TemporaryDirectory(prefix=REHEARSALS, dir=here.workspace.batches) as folder:
             state = Path(folder) / "emulator"
             place = found[0] if found else None
             with emulator.start(state, tier=place, at=day, seed=run.asked.seed) as server:

@@ -111,6 +111,7 @@ _DEMO: dict[str, Any] = {
     "effort": None,
     "no_temperature": False,
     "looks": None,
+    "fresh": 0,
     "emulate": True,
     "as_of": None,
     "min_history": None,
