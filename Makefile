@@ -54,7 +54,7 @@ plan: $(VENV)/.ready ## what BUDGET buys, or what HALF_WIDTH needs, for one or s
 	@$(RUNNER) plan $(foreach m,$(MODEL),--model '$(m)') $(call pick,TASK,task) $(call pick,DATA,data) \
 	  $(call pick,BUDGET,budget) $(call pick,HALF_WIDTH,half-width) $(call pick,LOOKS,looks) \
 	  $(call pick,SETTING,setting) $(call pick,SEED,seed) $(call pick,SAMPLES,samples) $(call pick,EFFORT,effort) \
-	  $(call flag,EMULATE,emulate) $(call pick,AS_OF,as-of)
+	  $(call flag,EMULATE,emulate) $(call pick,AS_OF,as-of) $(call pick,PROTOCOL,protocol)
 
 rehearse: $(VENV)/.ready ## play what is still to be bought on the emulator at TIER's limits: waves, time, bill
 	@$(RUNNER) rehearse $(ASKED) $(call pick,TIER,tier)

@@ -31,6 +31,13 @@ from runner.reporting.words import count, usd
 PREFIX = 200
 """Instances at the sample's beginning that are built to know what an instance costs."""
 SIZES = (100, 300, 1_000, 3_000)
+OPTIONS = {
+    "min_history": "--min-history {}",
+    "history_lag_days": "--history-lag {}",
+    "label_balance": "--label-balance off",
+    "match_length": "--match-length",
+}
+"""How the command line says a variant."""
 
 Say = Callable[[str], None]
 
@@ -213,21 +220,27 @@ def _bought(instances: int | None, total: int, paid: int, budget_usd: float, spe
 
 
 def _command(one: Wanted, asked: Asked, instances: int, goal: Goal) -> str:
-    """What buys it: the same variables again."""
+    """What buys it: the same variables again, or the same options where there is no variable for one."""
     said: dict[str, object] = {
         "MODEL": one.model, "TASK": one.task, "LIMIT": instances, "DATA": one.source, "SETTING": ",".join(one.settings),
         "SEED": one.seed, "SAMPLES": one.samples, "EFFORT": one.effort, "LOOKS": one.looks,
         "EMULATE": 1 if one.emulate else None, "AS_OF": one.as_of,
         "BUDGET": None if goal.budget_usd is None else f"{goal.budget_usd:g}",
     }  # fmt: skip
-    return " ".join(["make submit", *(f"{name}={shlex.quote(str(value))}" for name, value in said.items() if value)])
+    given = {name: shlex.quote(str(value)) for name, value in said.items() if value}
+    further = [OPTIONS[name].format(value) for name, value in one.variants.items()]
+    further += [] if one.temperature else ["--no-temperature"]
+    if not further:
+        return " ".join(["make submit", *(f"{name}={value}" for name, value in given.items())])
+    is_flag = given.pop("EMULATE", None) is not None
+    options = [f"--{name.lower().replace('_', '-')} {value}" for name, value in given.items()]
+    return " ".join(["persona-runner submit", *options, *["--emulate"] * is_flag, *further])
 
 
 def _notes(goal: Goal) -> Sequence[str]:
     notes = [
         "half-widths are expected, [in brackets] the range that should hold 9 of 10 times",
-        "? marks an assumption, where no pilot was scored (LIMIT=50, the beginning of this same sample) or its answers "
-        "did not vary",
+        "? marks an assumption, where no pilot was scored (`make run PILOT=50`) or its answers did not vary",
         "every larger sample contains every smaller one: BUDGET=5 today and more tomorrow buys the difference only, "
         "and scoring again is a further look",
     ]

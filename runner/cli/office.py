@@ -134,13 +134,17 @@ class Office:
         if options["run_name"]:
             touch(self.workspace, read_run(self.workspace, options["run_name"]).name)
             return read_run(self.workspace, options["run_name"])
+        return build(self.workspace, self.wanted(options), self.now, say)
+
+    def wanted(self, options: Mapping[str, Any]) -> Wanted:
+        """What the options describe. Raises RunnerError where they name no model or no task."""
         missing = [name for name in ("model", "task") if not options[name]]
         if missing:
             raise RunnerError(f"Say {' and '.join(name.upper() + '=…' for name in missing)} (or RUN=<name of a run>).")
         variants = {there: options[here] for here, there in VARIANTS.items() if options[here]}
         if options["label_balance"] == "off":
             variants["label_balance"] = False
-        wanted = Wanted(
+        return Wanted(
             task=options["task"],
             model=options["model"],
             source=options["data"],
@@ -158,7 +162,6 @@ class Office:
             as_of=options["as_of"],
             env=self.env,
         )
-        return build(self.workspace, wanted, self.now, say)
 
     def pick(self, options: Mapping[str, Any]) -> Run:
         """A run that exists: by name, or the latest one of this model, task and protocol."""

@@ -51,29 +51,42 @@ def together(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-which = together(
-    click.option("--run", "run_name", metavar="NAME", help="A run by its folder name."),
-    click.option("--model", help="The model, as its provider names it: gpt-4.1."),
-    click.option("--task", help="3.1 score sign, 3.2 score value, 3.2-all, 3.3 next text."),
+_task = click.option("--task", help="3.1 score sign, 3.2 score value, 3.2-all, 3.3 next text.")
+_where = together(
     click.option("--protocol", type=click.Choice(["strict", "paper"]), help="Rules of selection and prompting."),
     click.option("--emulate", is_flag=True, help="A rehearsal on the embedded emulator: no key, no money."),
     click.option("--as-of", metavar="DAY", callback=_day, help="With --emulate: the catalogue of that day."),
 )
-asked = together(
-    which,
+_question = together(
     click.option("--data", metavar="PATH", help="The corpus: a file, or `sample` for a synthetic one."),
     click.option("--setting", "settings", multiple=True, callback=_split, help="Only these (default: all four)."),
-    click.option("--limit", type=click.IntRange(1), help="At most so many instances, in sample order."),
     click.option("--seed", type=int, default=0, show_default=True, help="Of every random choice."),
     click.option("--effort", help="How much a thinking model is to think: low, medium, high, … (its default)."),
     click.option("--no-temperature", is_flag=True, help="Send no sampling parameters."),
     click.option("--samples", type=click.IntRange(1), help="Answers per request."),
-    click.option("--fresh", type=click.IntRange(0), default=0, metavar="N", help="Ask all anew, for the N-th time."),
     click.option("--looks", type=click.IntRange(1), help="How often this growing sample will be scored."),
     click.option("--min-history", type=click.IntRange(1), help="strict: own history items an instance needs (3)."),
     click.option("--history-lag", type=click.IntRange(0), help="strict: days a history item must be older (7)."),
     click.option("--label-balance", type=click.Choice(["on", "off"]), help="strict: 30 % negatives in 3.1, 3.2 (on)."),
     click.option("--match-length", is_flag=True, help="strict: donors matched in length (a sensitivity run)."),
+)
+which = together(
+    click.option("--run", "run_name", metavar="NAME", help="A run by its folder name."),
+    click.option("--model", help="The model, as its provider names it: gpt-4.1."),
+    _task,
+    _where,
+)
+asked = together(
+    which,
+    _question,
+    click.option("--limit", type=click.IntRange(1), help="At most so many instances, in sample order."),
+    click.option("--fresh", type=click.IntRange(0), default=0, metavar="N", help="Ask all anew, for the N-th time."),
+)
+candidates = together(
+    click.option("--model", "models", multiple=True, help="A candidate; may be given several times."),
+    _task,
+    _where,
+    _question,
 )
 spend = together(
     click.option("--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Never buy for more."),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from runner.cli.commands import submit
 from runner.cli.plan import plan
 from runner.errors import RunnerError
 from tests.place import Place
@@ -17,8 +19,24 @@ MODEL = "gpt-4.1-mini"
 BASE = ("--model", MODEL, "--task", "3.1", "--emulate")
 
 
+@pytest.fixture(scope="module")
+def planner(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A folder that knows the corpus; a plan leaves nothing else behind."""
+    return Place(tmp_path_factory.mktemp("planner"))
+
+
 @pytest.fixture
-def here(place: Place, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def here(planner: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+    return _in(planner, monkeypatch)
+
+
+@pytest.fixture
+def bought(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Where something is bought before it is planned."""
+    return _in(place, monkeypatch)
+
+
+def _in(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
     monkeypatch.chdir(place.root)
     monkeypatch.setenv("COLUMNS", "160")
     return place
@@ -67,6 +85,18 @@ def test_a_wanted_half_width_gets_the_fewest_instances_or_the_sentence_that_ther
     assert "rehearsal, not a result" in never and "make submit" not in never
 
 
+def test_the_command_of_a_variant_asks_for_that_variant(here: Place, corpus: Path) -> None:
+    given = ("--data", str(corpus), "--min-history", "4", "--label-balance", "off", "--no-temperature", "--looks", "2")
+    (found,) = planned(*BASE, *given, "--history-lag", "3", "--match-length")["candidates"]
+    program, *words = shlex.split(found["command"])
+    assert (program, words[0]) == ("persona-runner", "submit")
+    parsed = submit.make_context("submit", words[1:]).params
+    wanted = plan.make_context("plan", [*BASE, *given, "--history-lag", "3", "--match-length"]).params
+    free = ("models", "half_width")
+    assert {name: value for name, value in wanted.items() if parsed.get(name) != value and name not in free} == {}
+    assert parsed["limit"] == found["chosen"]["instances"]
+
+
 def test_looks_that_are_fixed_beforehand_set_the_level(here: Place, corpus: Path) -> None:
     data = ("--data", str(corpus))
     found = [widths(planned(*BASE, *data, *looks)["candidates"][0]["sizes"][-1]) for looks in ((), ("--looks", "5"))]
@@ -77,19 +107,19 @@ def test_looks_that_are_fixed_beforehand_set_the_level(here: Place, corpus: Path
 
 @pytest.mark.slow
 def test_what_a_plan_promised_after_a_pilot_is_what_the_larger_sample_costs_and_shows(
-    here: Place, corpus: Path
+    bought: Place, corpus: Path
 ) -> None:
     data = ("--data", str(corpus), "--task", "3.2")  # here 20 authors suffice: no class is smaller
-    here.call("run", *BASE, *data, "--limit", "60", "--yes")
-    before = billed(here)
+    bought.call("run", *BASE, *data, "--limit", "60", "--yes")
+    before = billed(bought)
     (candidate,) = planned(*BASE, *data, "--budget", str(before * 3))["candidates"]
     chosen = candidate["chosen"]
     assert candidate["rests_on"] == "its own pilot: 60 instances"
     assert chosen["instances"] > 120
     assert chosen["to_buy"] == chosen["instances"] - 60  # the pilot is the beginning of the sample
-    here.call("run", *BASE, *data, "--limit", str(chosen["instances"]), "--yes")
-    assert 0.95 * chosen["low_usd"] <= billed(here) - before <= chosen["bound_usd"]
-    (effects,) = (summary["effects"] for name in here.runs() if (summary := here.summary(name))["instances"] > 60)
+    bought.call("run", *BASE, *data, "--limit", str(chosen["instances"]), "--yes")
+    assert 0.95 * chosen["low_usd"] <= billed(bought) - before <= chosen["bound_usd"]
+    (effects,) = (summary["effects"] for name in bought.runs() if (summary := bought.summary(name))["instances"] > 60)
     promises = widths(chosen)
     obtained = {one["name"]: one for one in effects if one["family"]}
     assert len(obtained) == 3
@@ -103,8 +133,8 @@ def test_what_a_plan_promised_after_a_pilot_is_what_the_larger_sample_costs_and_
     assert real["chosen"]["to_buy"] == real["chosen"]["instances"]
 
 
-def billed(here: Place) -> float:
-    return float(sum(line["usd"] for line in here.bill()["requests"]))
+def billed(place: Place) -> float:
+    return float(sum(line["usd"] for line in place.bill()["requests"]))
 
 
 @pytest.mark.parametrize(
