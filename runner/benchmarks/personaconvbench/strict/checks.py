@@ -28,6 +28,8 @@ _OUR_TAG = re.compile(
     r"<\s*/?\s*(instruction|post|thread|history|item|title|parent|reply|score|target|message|question)\b", re.IGNORECASE
 )
 _RUN = re.compile(r"[a-zA-Z0-9]+")
+_TEXTS_KEPT = 16_384
+"""Texts whose answer is remembered: an author's instances share most of their history."""
 
 
 def check_identities(threads: Threads, sources: Sources, kind: Kind, switches: Switches) -> None:
@@ -121,18 +123,19 @@ def _check_names(threads: Threads, sources: Sources, texts: Sequence[str]) -> No
             _refuse(threads, sources.row, f"a prompt holds the name {name!r}")
 
 
+@lru_cache(maxsize=_TEXTS_KEPT)
 def known_name(text: str, telling: frozenset[str]) -> str | None:
     """A telling name that stands in the text between non-alphanumerics, or None; not by the masker's ways."""
     by_run = _by_first_run(telling)
     text = text.replace("\\_", "_").replace("\\-", "-")
     for seen, lower in ((text, False), (text.casefold(), True)):
         for run in _RUN.finditer(seen):
-            for name, offset in by_run.get(run[0], ()):
+            for offset, length in by_run.get(run[0], ()):
                 low = run.start() - offset
-                high = low + len(name)
-                if lower is not (name == name.lower()) or low < 0 or not seen.startswith(name, low):
+                name = seen[low : low + length] if low >= 0 else ""
+                if name not in telling or lower is not (name == name.lower()):
                     continue
-                if not _alphanumeric(seen[low - 1 : low]) and not _alphanumeric(seen[high : high + 1]):
+                if not _alphanumeric(seen[low - 1 : low]) and not _alphanumeric(seen[low + length : low + length + 1]):
                     return name
     return None
 
@@ -142,14 +145,14 @@ def _alphanumeric(sign: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _by_first_run(telling: frozenset[str]) -> Mapping[str, Sequence[tuple[str, int]]]:
-    """The names by their first run of letters and digits, each with the place of that run in it."""
-    found: dict[str, list[tuple[str, int]]] = {}
-    for name in sorted(telling):
+def _by_first_run(telling: frozenset[str]) -> Mapping[str, frozenset[tuple[int, int]]]:
+    """By a name's first run of letters and digits: where in the name it stands, and how long the name is."""
+    found: dict[str, set[tuple[int, int]]] = {}
+    for name in telling:
         run = _RUN.search(name)
         if run is not None:
-            found.setdefault(run[0], []).append((name, run.start()))
-    return found
+            found.setdefault(run[0], set()).add((run.start(), len(name)))
+    return {run: frozenset(places) for run, places in found.items()}
 
 
 def _parents(threads: Threads, rows: Ints) -> Ints:

@@ -69,6 +69,26 @@ def test_the_last_check_finds_a_name_however_it_stands(text):
     assert known_name("gallowboob bann_op_1 ann_op_12", telling_names(["ann_op_1", "GallowBoob"])) is None
 
 
+def is_there(text, telling):
+    """Every place of every name, one after another."""
+    text = text.replace("\\_", "_").replace("\\-", "-")
+    for name in telling:
+        seen = text.casefold() if name == name.lower() else text
+        for low in range(len(seen)):
+            around = seen[low - 1 : low] if low else "", seen[low + len(name) : low + len(name) + 1]
+            if seen.startswith(name, low) and not any(sign.isascii() and sign.isalnum() for sign in around):
+                return True
+    return False
+
+
+NAMES_OF_ANY_FORM = st.text("aB1_-", min_size=2, max_size=6).filter(lambda name: any(sign in "aB1" for sign in name))
+
+
+@given(st.text("aB1_- \\", max_size=25), st.frozensets(NAMES_OF_ANY_FORM, max_size=6))
+def test_the_last_check_finds_what_looking_everywhere_finds(text, telling):
+    assert (known_name(text, telling) is not None) is is_there(text, telling)
+
+
 @given(st.text(alphabet=st.sampled_from("ab1_-\\é /@"), max_size=40))
 def test_what_is_masked_passes_the_last_check(noise):
     telling = telling_names(["ab_a1b", "a_b-a1", "bab11", "Ab-Ba-Ab", "ab-ab1"])
