@@ -13,7 +13,6 @@ from runner.chain.advance import Connect, advance
 from runner.chain.files import write_frame
 from runner.chain.prices import bound_price_at, with_bound
 from runner.chain.runs import Folders, Run, Workspace, write_run
-from runner.chain.standing import Standing
 from runner.chain.stock import batch_ids, to_buy
 from runner.ledger import Job, Ledger, State
 from runner.reporting.rehearsal_view import Course
@@ -60,28 +59,30 @@ def play(
     connect: Connect,
     strike: Callable[[str], None] | None,
     bill: Callable[[], float],
-    show: Callable[[Standing], None],
+    tell: Callable[[int], None],
 ) -> Course:
     """Advance until all is answered or nothing moves any more.
 
-    ``strike`` lets a job of the emulator expire (None: none is struck), ``bill`` is its bill in USD, ``show`` is told
-    where it stands after every step.
+    ``strike`` lets a job of the emulator expire (None: none is struck), ``bill`` is its bill in USD, ``tell`` is told
+    after every step how many more are answered.
     """
     began = perf_counter()
     seen: set[str] = set()
     struck: set[str] = set()
-    waves = 0
+    waves = done = first = 0
     while True:
         [standing] = advance(stage, ledger, [run.name], connect, datetime.now(UTC), _silent)
         new = [job for job in ledger.jobs(run=run.name) if job.provider_job and job.job not in seen]
         waves += bool(new)
         for job in new:
-            is_struck = len(seen) % round(1 / EXPIRING) == 1 or job.n == standing.total
+            first = first if seen else int(job.n < standing.total)
+            is_struck = len(seen) % round(1 / EXPIRING) == first
             if strike is not None and is_struck and job.provider_job:
                 strike(job.provider_job)
                 struck.add(job.job)
             seen.add(job.job)
-        show(standing)
+        tell(standing.final - done)
+        done = standing.final
         if not standing.is_moving:
             break
     spent = ledger.spent(run=run.name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 import urllib.request
 from contextlib import closing
@@ -19,9 +18,8 @@ from runner.cli import options
 from runner.cli.office import Office, office, print_json, say, show
 from runner.errors import RunnerError
 from runner.ledger import Ledger
-from runner.reporting.progress import watch
 from runner.reporting.rehearsal_view import Course
-from runner.reporting.words import count
+from runner.reporting.steps import steps
 from runner.venues import rehearsed_day
 
 
@@ -40,7 +38,8 @@ def rehearse(tier: str | None, as_json: bool, **chosen: Any) -> None:
         here.check_key({**chosen, "emulate": True})
         run = here.build(chosen)
         expected = here.estimate(run)
-        if not expected.total.to_buy:
+        n = expected.total.to_buy
+        if not n:
             say("Nothing to rehearse: every request is answered or on its way.")
             return
         found = providers.tier_of(run.asked.provider, here.env_of(run.asked.provider))
@@ -50,13 +49,15 @@ def rehearse(tier: str | None, as_json: bool, **chosen: Any) -> None:
             place = found[0] if found else None
             with emulator.start(state, tier=place, at=day, seed=run.asked.seed) as server:
                 here.emulators[day] = server.base_url
-                calm = _play(here, run, Workspace(Path(folder) / "calm"), server.base_url, is_troubled=False)
-                troubled = _play(here, run, Workspace(Path(folder) / "troubled"), server.base_url, is_troubled=True)
-        limits = here.limits(run)
+                calm, troubled = (
+                    _play(here, run, n, Workspace(Path(folder) / name), server.base_url, is_troubled=name == "troubled")
+                    for name in ("calm", "troubled")
+                )
+        queue = queue_of(here.ledger, run.asked.venue, None, run.asked.model, here.limits(run), here.now)
         shown = Rehearsed(
             title=expected.title,
             tier=found[1] if found else None,
-            queue=f"the queue holds {queue_of(here.ledger, run.asked.venue, None, run.asked.model, limits, here.now)}",
+            queue=f"in the queue now: {queue}",
             calm=calm,
             troubled=troubled,
             expiring=EXPIRING,
@@ -72,13 +73,13 @@ def rehearse(tier: str | None, as_json: bool, **chosen: Any) -> None:
             show(rehearsal_table(shown))
 
 
-def _play(here: Office, run: Run, stage: Workspace, url: str, *, is_troubled: bool) -> Course:
+def _play(here: Office, run: Run, to_buy: int, stage: Workspace, url: str, *, is_troubled: bool) -> Course:
     """One play, in a workspace that is gone afterwards."""
     from runner.chain.rehearse import play, prepare
 
     said = "with batches that expire" if is_troubled else "all going well"
     before = _billed(url)
-    with closing(Ledger(stage.ledger)) as ledger, watch(sys.stderr) as display:
+    with closing(Ledger(stage.ledger)) as ledger, steps(f"Rehearsing, {said}", to_buy) as tell:
         course = play(
             stage,
             ledger,
@@ -86,7 +87,7 @@ def _play(here: Office, run: Run, stage: Workspace, url: str, *, is_troubled: bo
             here.connect,
             (lambda job: _strike(url, job)) if is_troubled else None,
             lambda: _billed(url) - before,
-            lambda now: display.show([], f"Rehearsing, {said}: {count(now.final)} of {count(now.total)} answered"),
+            tell,
         )
     if not course.batches:
         raise RunnerError(f"Nothing could be sent: {course.stopped}")
@@ -94,7 +95,8 @@ def _play(here: Office, run: Run, stage: Workspace, url: str, *, is_troubled: bo
 
 
 def _strike(url: str, job: str) -> None:
-    body = json.dumps({"job": job, "fault": "expired_partial"}).encode()
+    name = job.rpartition("/")[2]  # Gemini's are batches/…
+    body = json.dumps({"job": name, "fault": "expired_partial"}).encode()
     urllib.request.urlopen(urllib.request.Request(f"{url}/control/jobs", body)).close()
 
 

@@ -60,7 +60,7 @@ def connect(
     """
     if venue is not None:
         raise RunnerError(
-            "The emulator does not play vLLM, which runs on your own machine: leave EMULATE out, or let VLLM_COMMAND "
+            "vLLM runs on your own machine and is not rehearsed on the emulator: leave EMULATE out, or let VLLM_COMMAND "
             "name a program that stands in for `vllm`."
         )
     return VLLMProvider(JOBS, engine_of(env), words_of(env, "VLLM_ARGS"), env)

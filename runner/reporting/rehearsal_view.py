@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from runner.reporting.summary import REHEARSAL
 from runner.reporting.table import Table
-from runner.reporting.words import count, duration, percent, usd
+from runner.reporting.words import count, duration, usd
 
 SAME = 5e-4
 """Two sums of dollars that differ by less are the same to the cent's tenth."""
@@ -68,7 +68,7 @@ def rehearsal_table(shown: Rehearsed) -> Table:
     )
     return Table(
         title=f"Rehearsal: {shown.title}",
-        columns=("", "all goes well", f"{percent(shown.expiring)} of batches expire"),
+        columns=("", "all goes well", f"{shown.expiring:.0%} of batches expire, at least one".replace("%", " %")),
         rows=rows,
         notes=tuple(_notes(shown)),
         marks=(REHEARSAL,),
@@ -82,7 +82,7 @@ def _at_most(course: Course, window_h: int) -> str:
 
 def _notes(shown: Rehearsed) -> list[str]:
     notes = [f"stopped: {reason}" for reason in dict.fromkeys((shown.calm.stopped, shown.troubled.stopped)) if reason]
-    tier = f"tier {shown.tier}: " if shown.tier else ""
+    tier = f"tier {shown.tier}; " if shown.tier else ""
     notes.append(f"{tier}{shown.queue}")
     if shown.mid_usd is not None:
         notes.append(
