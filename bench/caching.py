@@ -14,13 +14,13 @@ import random
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from statistics import mean
 
 import polars as pl
+from bills import NOW, Line, bill, read
 
 from runner.benchmarks.base import Context, Options
 from runner.benchmarks.personaconvbench import convert, strict
@@ -28,19 +28,14 @@ from runner.benchmarks.personaconvbench.sample import write_sample
 from runner.caching import PREFIX_ORDER, plan, rules_of
 from runner.emulator import tokenizer
 from runner.emulator.answering import factor
-from runner.emulator.caching import PrefixCache
-from runner.emulator.jobs import Job
-from runner.emulator.registry import HOSTS
 from runner.emulator.tariff import tariff
 from runner.emulator.wire import Ask
 from runner.models import find_model
 from runner.pricing import cost, price, standard_price
-from runner.providers import connect
 from runner.reporting.table import Table, print_table
 from runner.request import Body, Hint, Message, request_id
 from runner.tokens import counter
 
-NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 MODELS = (
     "anthropic/claude-sonnet-5",
     "openai/gpt-4.1",
@@ -107,34 +102,16 @@ def one_by_one(model: str, asked: Sequence[Asked]) -> float:
 def billed(model: str, asked: Sequence[Asked], hints: Sequence[Hint | None], seeds: int) -> list[float]:
     """What one batch of these lines costs at the emulator, for each seed."""
     card = find_model(model)
-    provider = connect(card.provider, {}, base_url="http://127.0.0.1:9", venue="emulator")
-    ids = [request_id("emulator", card.id, 0, each.body.to_json()) for each in asked]  # the same luck in any order
-    lines = [
-        provider.encode(name, card.id, each.body, hint) for name, each, hint in zip(ids, asked, hints, strict=True)
-    ]
-    wire, known = HOSTS[card.provider].dialect.wire, tariff(card.provider)
-    job = _job(card.provider, card.id)
-    asks: list[Ask] = [wire.ask(line, job, each.tokens) for line, each in zip(lines, asked, strict=True)]
-    usd = []
-    for seed in range(seeds):
-        cache, total = PrefixCache(seed, 1, known.rules.cache), 0.0
-        for ask, each in zip(asks, asked, strict=True):
-            assert ask.model is not None and ask.refusal is None, ask.refusal
-            tokens = ceil(each.tokens * factor(seed, card.provider, ask.model.name))
-            cached, written, long = cache.use(ask, ask.model, tokens)
-            total += ask.model.usd(tokens, cached, ANSWER, written, long)
-        usd.append(total)
-    return usd
 
+    def counts(seed: int, place: int, ask: Ask) -> tuple[int, int]:
+        return ceil(asked[place].tokens * factor(seed, card.provider, card.id)), ANSWER
 
-def _job(provider: str, model: str) -> Job:
-    given = {
-        "provider": provider,
-        "endpoint": "/v1/chat/completions",
-        "options": {"version": "2026-10-21", "model": model},
-        "created_at": NOW.timestamp(),
-    }
-    return Job(**{field.name: given.get(field.name) for field in fields(Job)})  # type: ignore[arg-type]
+    lines = (
+        # the same luck in any order
+        Line(request_id("emulator", card.id, 0, each.body.to_json()), each.body, each.tokens, hint)
+        for each, hint in zip(asked, hints, strict=True)
+    )
+    return [paid.usd for paid in bill(card, read(card, lines), seeds, counts)]
 
 
 def in_prefix_order(asked: Sequence[Asked]) -> list[Asked]:

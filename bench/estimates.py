@@ -1,8 +1,8 @@
 """Estimates against the emulator's bill: python bench/estimates.py [RUNS] [FIRST_SEED].
 
-Each seed gives a folder of its own with two runs of one model and task: a small one, estimated from stated ranges
-alone (cold), and a larger one of the same nested sample, estimated from the answers of the small one (warm). What the
-emulator draws per seed (tokenizer, framing, lengths, hits) is hidden from us; the bill is its own.
+Each seed gives a folder of its own with two runs of one model and task: a small one, estimated from stated ranges and
+the provider's free counts (cold), and a larger one of the same nested sample, estimated from the answers of the small
+one (warm). What the emulator draws per seed (tokenizer, framing, lengths, hits) is hidden from us; the bill is its own.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from runner import emulator
 from runner.benchmarks.personaconvbench.sample import write_sample
-from runner.chain.estimate import estimate
-from runner.chain.promises import keep
+from runner.cli.commands import build
 from runner.cli.office import office
+from runner.models import find_model
 from runner.reporting.table import Table, print_table
 from runner.reporting.words import percent, usd
 
 MODELS = ("gpt-4.1", "gpt-5.4-mini", "gpt-5.6-luna", "claude-sonnet-5", "gemini-2.5-pro", "gpt-5-mini")
 TASKS = ("3.1", "3.2", "3.3")
-NOTHING = dict.fromkeys(
-    "run_name protocol limit samples effort looks as_of min_history history_lag match_length label_balance".split()
-)
 
 
 @dataclass(frozen=True)
 class Point:
-    """One run: what was promised and what the emulator billed for it."""
+    """One run: what was promised and what the emulator billed for it.
+
+    ``assumes_thinking`` when nothing tells how much the model thinks: the widest of all assumptions.
+    """
 
     name: str
     is_warm: bool
     knows_encoding: bool
+    assumes_thinking: bool
     low: float
     mid: float
     high: float
@@ -73,12 +73,11 @@ def two_runs(source: Path, model: str, task: str, sizes: tuple[int, int], seed: 
     state = Path.cwd() / "batches" / "emulator"
     emulator.start(state, seed=seed).stop()
     for is_warm, limit in enumerate(sizes):
-        chosen: dict[str, Any] = {**NOTHING, "model": model, "task": task, "data": str(source), "limit": limit}
-        chosen |= {"settings": (), "seed": seed, "no_temperature": False, "emulate": True}
+        asked = ["--model", model, "--task", task, "--data", str(source), "--limit", str(limit), "--seed", str(seed)]
+        chosen = build.make_context("build", [*asked, "--emulate"]).params
         with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere), office() as here:
             run = here.build(chosen)
-            shown = estimate(here.workspace, here.ledger, run, here.now, here.limits(run))
-            keep(here.workspace, run, shown)
+            shown = here.estimate(run)
             here.submit(run, None, True, quiet=True)
             here.wait([run.name], 0.05)
         after = bill_usd(state)
@@ -87,7 +86,8 @@ def two_runs(source: Path, model: str, task: str, sizes: tuple[int, int], seed: 
         assert bound is not None and total.to_buy
         name = f"{model} {task} seed {seed}, {total.to_buy} requests"
         money = (total.low_usd, total.mid_usd, total.high_usd, bound, after - before)
-        points.append(Point(name, bool(is_warm), run.tokens_exact, *money))
+        assumes_thinking = find_model(model).reasoning and not is_warm
+        points.append(Point(name, bool(is_warm), run.tokens_exact, assumes_thinking, *money))
         before = after
     return points
 
@@ -127,6 +127,10 @@ def main(runs: int = 12, first_seed: int = 1) -> None:
         ("warm", [point for point in points if point.is_warm]),
         ("encoding known", [point for point in points if point.knows_encoding]),
         ("encoding known, warm", [point for point in points if point.knows_encoding and point.is_warm]),
+        (
+            "encoding known, no thinking assumed",
+            [point for point in points if point.knows_encoding and not point.assumes_thinking],
+        ),
     )
     notes = tuple(_said(name, chosen) for name, chosen in groups if chosen)
     print_table(

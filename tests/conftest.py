@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: its threads and busy cores slow each other down
@@ -10,7 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: its threads and b
 import pytest
 from hypothesis import settings
 
-from tests.place import Place
+from tests.place import Place, asked
 
 settings.register_profile("suite", deadline=None)  # a busy machine is no fault
 settings.load_profile("suite")
@@ -28,3 +29,17 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def place(tmp_path: Path) -> Place:
     """An empty folder to work in."""
     return Place(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Place:
+    """A folder with one finished rehearsal of 16 instances (``asked``), that no test may touch."""
+    place = Place(tmp_path_factory.mktemp("finished"))
+    place.call("run", *asked(corpus))
+    return place
+
+
+@pytest.fixture
+def scored(finished: Place, tmp_path: Path) -> Place:
+    """A copy of it to work in."""
+    return Place(shutil.copytree(finished.root, tmp_path / "copy"))

@@ -6,16 +6,19 @@ import json
 import os
 import subprocess
 import sys
-import urllib.request
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from starlette.testclient import TestClient
 
-from runner import emulator
+from runner.emulator.faults import parse
 from runner.emulator.registry import HOSTS
+from runner.emulator.server import application
+from runner.emulator.service import Service, open_service
+from tests import warm
 
 HANGS_S = 90.0
 """No command of a test may take longer."""
@@ -23,9 +26,14 @@ KEYS = ("PERSONA_", "GEMINI_", "GOOGLE_", "AZURE_", *(f"{host.variable.partition
 """How environment variables begin that hold keys, addresses and tiers."""
 
 
+def asked(corpus: Path, task: str = "3.1", limit: int = 16) -> list[str]:
+    """What most tests ask the emulator."""
+    return ["--model", "gpt-5.4-mini", "--task", task, "--data", str(corpus), "--limit", str(limit), "--emulate"]
+
+
 @dataclass(frozen=True)
 class Place:
-    """A user's folder. Commands run in real processes, with an environment that holds no key."""
+    """A user's folder. Commands run in processes of their own, with an environment that holds no key."""
 
     root: Path
 
@@ -36,22 +44,14 @@ class Place:
 
     def call(self, *arguments: str, check: bool = True, **env: str) -> subprocess.CompletedProcess[str]:
         """Run ``persona-runner`` here and wait for it; with ``check`` it must have gone well."""
-        done = subprocess.run(
-            self.command(*arguments),
-            cwd=self.root,
-            env=self.env(**env),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=HANGS_S,
-        )
+        done = warm.call(arguments, cwd=self.root, env=self.env(**env), timeout=HANGS_S)
         assert "Traceback" not in done.stderr, done.stderr
         if check:
             assert done.returncode == 0, f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done
 
     def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
-        """Start ``persona-runner`` here and do not wait."""
+        """Start ``persona-runner`` anew here and do not wait."""
         return subprocess.Popen(
             self.command(*arguments),
             cwd=self.root,
@@ -70,24 +70,35 @@ class Place:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(KEYS)}
         return {**clean, "COLUMNS": "160", **changes}
 
-    def misbehave(self, *faults: str, seed: int | None = None) -> None:
-        """Let the emulator have these faults (``NAME`` or ``NAME:RATE``) from now on."""
-        emulator.start(self.emulator, faults=faults, seed=seed).stop()
+    def misbehave(self, *faults: str, seed: int | None = None, clock: str | None = None) -> None:
+        """Let the emulator have these faults (``NAME`` or ``NAME:RATE``), this seed, this clock from now on."""
+        service = self._service()
+        service.faults.put(dict(map(parse, faults)))
+        if seed is not None:
+            service.store.set_setting("seed", seed)
+        if clock:
+            service.clock.set_mode(clock)
 
     def advance(self, seconds: float) -> None:
         """Let so much time pass at the emulator."""
-        with emulator.start(self.emulator) as running:
-            data = json.dumps({"advance_s": seconds}).encode()
-            urllib.request.urlopen(urllib.request.Request(f"{running.base_url}/control/clock", data)).close()
+        self._service().clock.advance(seconds)
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """The emulator's jobs, oldest first."""
+        jobs: list[dict[str, Any]] = self._control("jobs")["jobs"]
+        return jobs
 
     def bill(self, day: str = "") -> dict[str, Any]:
         """The emulator's bill for all that was asked from this folder (as of a day): the ground truth about money."""
-        with (
-            emulator.start(self.emulator / day) as running,
-            urllib.request.urlopen(f"{running.base_url}/control/bill") as reply,
-        ):
-            bill: dict[str, Any] = json.load(reply)
+        bill: dict[str, Any] = self._control("bill", day)
         return bill
+
+    def _service(self, day: str = "") -> Service:
+        """The emulator's state, opened by this process as by one more server."""
+        return open_service(self.emulator / day, {name: host.dialect.wire for name, host in HOSTS.items()})
+
+    def _control(self, name: str, day: str = "") -> Any:
+        return TestClient(application(self._service(day))).get(f"/control/{name}").json()
 
     def times_billed(self) -> Counter[str]:
         """How often each request was answered and billed."""

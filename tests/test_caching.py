@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.caching import PREFIX_ORDER, Lifetime, Rules, plan, rules_of
@@ -149,6 +149,7 @@ def simulated(bodies, hints, tokens):
 GROUPS = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 12)), min_size=1, max_size=5)
 
 
+@settings(max_examples=50)
 @given(GROUPS, st.permutations(range(5)))
 def test_the_expectation_is_what_a_cache_does_that_always_hits(sizes, order):
     bodies = [
@@ -163,6 +164,7 @@ def test_the_expectation_is_what_a_cache_does_that_always_hits(sizes, order):
     assert found.expected["cache_write_tokens"].sum() == pytest.approx(written, rel=0.01)
 
 
+@settings(max_examples=50)
 @given(GROUPS, st.floats(0, 1), st.floats(0, 1))
 def test_no_decision_is_expected_to_cost_more_than_none(sizes, short, long):
     bodies = [
@@ -181,6 +183,7 @@ def test_no_decision_is_expected_to_cost_more_than_none(sizes, short, long):
     assert (found.expected["cache_write_long_tokens"] <= found.expected["cache_write_tokens"] + 1e-9).all()
 
 
+@settings(max_examples=50)
 @given(GROUPS)
 def test_every_mark_ends_a_beginning_that_a_neighbour_has_and_marks_alike(sizes):
     bodies = [
@@ -273,6 +276,7 @@ def test_the_sentence_says_what_is_shared_where_it_pays_and_what_is_assumed():
 TEXTS = st.lists(st.text('ab"\\\n\u2028é{', max_size=5), min_size=1, max_size=12)
 
 
+@settings(max_examples=50)
 @given(TEXTS, st.data())
 def test_in_prefix_order_whoever_begins_alike_stands_together_whatever_else_differs(texts, data):
     limits = data.draw(st.lists(st.integers(1, 999), min_size=len(texts), max_size=len(texts)))

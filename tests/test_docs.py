@@ -54,21 +54,19 @@ def test_every_file_that_the_docs_name_in_code_exists() -> None:
     assert missing == []
 
 
-def test_every_file_of_the_readme_is_there_after_a_run(place: Place, corpus: Path) -> None:
-    place.call("run", "--model", "gpt-5.4-mini", "--task", "3.1", "--data", str(corpus), "--limit", "4", "--emulate")
-    place.call("report")
+def test_every_file_of_the_readme_is_there_after_a_run(scored: Place) -> None:
+    scored.call("report")
     cells = re.findall(r"^\| (`(?:batches|results)/.*?) \|", README, re.M)
     named = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
     assert len(named) > 8
     for name in named:
-        folder, _, file = name.replace("<run>", place.runs()[0]).rstrip("/").rpartition("/")
-        where = place.root / folder if folder else place.root
-        assert (where / file).exists() or list(place.root.rglob(file)), name
+        folder, _, file = name.replace("<run>", scored.runs()[0]).rstrip("/").rpartition("/")
+        where = scored.root / folder if folder else scored.root
+        assert (where / file).exists() or list(scored.root.rglob(file)), name
 
 
-def test_the_notebook_block_of_the_readme_runs(place: Place, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place.call("run", "--model", "gpt-5.4-mini", "--task", "3.1", "--data", str(corpus), "--limit", "4", "--emulate")
+def test_the_notebook_block_of_the_readme_runs(finished: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     block = re.search(r"```python\n(.*?)```", README, re.S)[1]  # type: ignore[index]
-    block = block.replace("3.1__gpt-4.1__strict__1a2b3c4d", place.runs()[0]).replace("some/other/folder", ".")
-    monkeypatch.chdir(place.root)
+    block = block.replace("3.1__gpt-4.1__strict__1a2b3c4d", finished.runs()[0]).replace("some/other/folder", ".")
+    monkeypatch.chdir(finished.root)
     exec(compile(block, "README.md", "exec"), {})

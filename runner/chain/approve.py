@@ -27,6 +27,7 @@ def approve(
     budget_usd: float | None,
     ask: Callable[[str], bool],
     now: datetime,
+    say: Callable[[str], None],
     pilot: int | None = None,
 ) -> bool:
     """Ask for what is to be bought and keep the answer. A rehearsal moves no money and is not asked about.
@@ -35,21 +36,23 @@ def approve(
 
     Raises RunnerError when a BUDGET cannot be kept or has no room left.
     """
-    if shown.total.to_buy == 0:
-        if ledger.approval(run.name) is None and shown.total.answered < shown.total.unique:
-            # All of it flies in another run's jobs: a yes to nothing, so that this run is collected too.
-            ledger.approve(run.name, 0.0, now, budget_usd)
-        return True
     n, rest_usd, said = shown.total.to_buy, shown.bound_usd, ""
-    if pilot is not None:
+    if n and pilot is not None:
         n, rest_usd = _first(workspace, ledger, run, pilot, now)
         said = f" (a pilot: the first {pilot:,} instances)"
-        if not n:
-            return True
+        say(f"The pilot: {n:,} requests of the first {pilot:,} instances, at most {usd(rest_usd)}.")
+    before = ledger.approval(run.name)
+    if not n and before is not None and not before.is_withdrawn:
+        # Nothing new, but what comes back unanswered is bought again: under the latest word.
+        ledger.approve(run.name, before.bound_usd, before.at, budget_usd or before.budget_usd, pilot)
+    elif not n and before is None and shown.total.answered < shown.total.unique:
+        # All of it flies in another run's jobs: a yes to nothing, so that this run is collected too.
+        ledger.approve(run.name, 0.0, now, budget_usd, pilot)
+    if not n:
+        return True
     bound_usd = _bound(ledger, run, rest_usd, budget_usd)
     room = None if bound_usd is None else room_usd(ledger, run, Approval(run.name, bound_usd, now, budget_usd))
     if budget_usd is not None and room is not None and room <= 0:
-        before = ledger.approval(run.name)
         if before is not None and not before.is_withdrawn:  # a lower BUDGET binds an earlier yes too
             ledger.approve(run.name, before.bound_usd, before.at, budget_usd, before.instances)
         raise RunnerError(

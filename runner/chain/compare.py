@@ -159,7 +159,7 @@ def _board(workspace: Workspace, runs: Sequence[_Scored], title: str, remarks: l
         Entry(
             label,
             run.summary,
-            is_superseded=run.summary.run != largest.get(run.asked.series, run).summary.run,
+            is_superseded=run.summary.run != largest.get((run.asked.series, run.asked.fresh), run).summary.run,
         )
         for label, run in zip(labels, runs, strict=True)
     ]
@@ -174,11 +174,11 @@ def _board(workspace: Workspace, runs: Sequence[_Scored], title: str, remarks: l
     return replace(board, pairs=_pairs(workspace, task, board, remarks))
 
 
-def _largest(runs: Iterable[_Scored]) -> dict[str, _Scored]:
+def _largest(runs: Iterable[_Scored]) -> dict[tuple[str, int], _Scored]:
     """Of the runs that ask one model the same, in other sizes or settings, the one that says most: the largest."""
     complete = (run for run in runs if run.summary.state == "complete")
     ordered = sorted(complete, key=lambda run: (run.summary.instances, len(run.asked.settings)))
-    return {run.asked.series: run for run in ordered}
+    return {(run.asked.series, run.asked.fresh): run for run in ordered}
 
 
 def _labels(asked: Sequence[Asked]) -> list[str]:
@@ -189,6 +189,7 @@ def _labels(asked: Sequence[Asked]) -> list[str]:
         yield "venue", each.venue
         yield "effort", f"effort {each.effort}" if each.effort else ""
         yield "temperature", "" if each.temperature else "no temperature"
+        yield "fresh", f"fresh {each.fresh}" if each.fresh else ""
         yield "limit", f"first {each.limit:,}" if each.limit else ""
         yield "settings", "+".join(each.settings)
         yield "hash", each.name.rpartition("__")[2]

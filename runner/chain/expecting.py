@@ -55,7 +55,7 @@ def ground(workspace: Workspace, ledger: Ledger, run: Run, wanted: pl.DataFrame,
     scales = cache.scales()
     hits, cache_note = Span(scales[0], 1.0, scales[1]), ""
     was_seen = {"in": inputs.are_seen, "out": outputs.are_seen, "hits": False}
-    if cache.hits:
+    if cache.hits and float(cache.frame["cached_tokens"].sum()) > 0:
         per_token = inputs.every.span.mid
         known = hits_seen(workspace, ledger, run, per_token)
         units = float(cache.frame["cached_tokens"].sum()) * per_token

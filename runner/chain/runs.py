@@ -20,7 +20,7 @@ from runner.errors import RunnerError
 from runner.venues import EMULATOR, is_rehearsal, rehearsed_day
 
 REHEARSALS = "rehearsal-"
-"""How the folders in ``batches/`` begin where a purchase is played through; they go when it is over."""
+"""How the folders in ``batches/`` begin where a purchase is played through, with the process that does it."""
 FRESH_DRAWS = 1_000_000
 """More draws than anybody takes of a request: those of one time and of the next never meet."""
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import polars as pl
 
+from runner.chain.prices import bound_price_at, with_bound
+from runner.chain.queues import whole_instances
 from runner.chain.runs import Folders, Run, Workspace, read_run
-from runner.chain.stock import answered, in_flight, request_ids
-from runner.ledger import OPEN, Job, Ledger, State
+from runner.chain.stock import answered, in_flight, request_ids, room_usd, to_buy
+from runner.ledger import OPEN, Approval, Job, Ledger, State
 from runner.providers.base import JobStatus
 
 PILOT_LOSS = 0.05
 """Share of truncated or rejected pilot answers above which the rest is not bought without a new yes."""
+PILOT = "only a pilot is approved: `make estimate` rests on it (`make plan` after `make score`), `make submit` goes on"
+BOUND = "the approved bound is reached: `make submit` (or a higher BUDGET) buys more"
+"""What is said where nothing more may be bought without a new yes."""
 LOST = "lost: "
 """How the error of a job begins whose answers can be had no more."""
 
@@ -30,7 +36,8 @@ class OpenJob:
 class Standing:
     """Where a run stands: unique requests, those finally answered, in flight and waiting, and what is next.
 
-    ``problem`` is a sentence when the run cannot go on by itself; ``passes`` when time alone may help.
+    ``problem`` is a sentence when the run cannot go on by itself; ``passes`` when time alone may help; ``needs_yes``
+    when nothing more is bought until somebody approves of it.
     """
 
     run: Run
@@ -41,6 +48,7 @@ class Standing:
     next: str
     problem: str | None = None
     passes: bool = False
+    needs_yes: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -73,6 +81,7 @@ def standing(
     ours = flying.filter(flying.is_in(ids.implode())).n_unique()
     complete = final == ids.len()
     problem = None if complete else problem or halted(workspace, ledger, run)
+    approval, is_held = ledger.approval(run.name), False
     if problem:
         what_next = problem
     elif complete:
@@ -87,8 +96,10 @@ def standing(
         what_next = "not sent yet: `make collect` tries again"
     elif ours:
         what_next = "waiting for the provider: `make collect`"
-    elif ledger.approval(run.name) is None:
+    elif approval is None:
         what_next = "not approved yet: `make submit` shows the cost and asks"
+    elif held := _held(workspace, ledger, run, approval):
+        what_next, is_held = held, True
     else:
         what_next = "`make collect` submits the rest"
     open_jobs = ledger.jobs(venue=venue, model=model, states=OPEN)
@@ -102,7 +113,30 @@ def standing(
         what_next,
         problem,
         passes,
+        not complete and not ours and (approval is None or approval.is_withdrawn or is_held),
     )
+
+
+def _held(workspace: Workspace, ledger: Ledger, run: Run, approval: Approval) -> str | None:
+    """Why a new yes is needed, in words; None where something may be bought."""
+    wanted = with_bound(to_buy(workspace, ledger, run, 1), bound_price_at(run, datetime.now(UTC)))
+    may_buy, held = approved(ledger, run, approval, wanted)
+    return held if may_buy.is_empty() else None
+
+
+def approved(ledger: Ledger, run: Run, approval: Approval, wanted: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Of what is to be bought, with its bounds, the longest prefix of whole instances that the yes still covers.
+
+    With it comes what to say of the rest.
+    """
+    held = BOUND
+    if approval.instances is not None:
+        wanted, held = wanted.filter(pl.col("instance") < approval.instances), PILOT
+    room = room_usd(ledger, run, approval)
+    if room is None or wanted.is_empty():
+        return wanted, held
+    affordable = whole_instances(wanted, wanted["bound_usd"].fill_null(0.0).cum_sum() <= room + 1e-9)
+    return affordable, held if affordable.height == wanted.height else BOUND
 
 
 def halted(workspace: Workspace, ledger: Ledger, run: Run) -> str | None:

@@ -15,10 +15,11 @@ from runner.chain.batching import items_of, texts_of
 from runner.chain.files import write_frame, written
 from runner.chain.journal import Point, reached
 from runner.chain.prices import bound_price_at, price_at, with_bound
-from runner.chain.queues import queue_of, whole_instances
+from runner.chain.queues import queue_of
 from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.sending import is_looking, send
-from runner.chain.stock import cut_short, room_usd, to_buy
+from runner.chain.standing import approved
+from runner.chain.stock import cut_short, to_buy
 from runner.ledger import OPEN, Job, Ledger, State
 from runner.packing import FIRST_BATCH, pack
 from runner.providers.base import Provider
@@ -26,10 +27,6 @@ from runner.reporting.words import usd
 from runner.request import Body, RequestId
 
 Say = Callable[[str], None]
-
-PILOT_IS_IN = (
-    "the pilot is bought and `make estimate` rests on it (`make plan` after `make score`); `make submit` goes on"
-)
 
 
 @dataclass(frozen=True)
@@ -65,12 +62,9 @@ def buy(
     is_pilot, hold = _pilot(ledger, run)
     if hold:
         return Bought(0, wanted.height, "the first small batch must come back before the rest is bought", passes=True)
-    allowed = wanted if approval.instances is None else wanted.filter(pl.col("instance") < approval.instances)
-    if allowed.is_empty():
-        return Bought(0, wanted.height, PILOT_IS_IN)
-    affordable = _affordable(allowed, room_usd(ledger, run, approval))
+    affordable, held = approved(ledger, run, approval, wanted)
     if affordable.is_empty():
-        return Bought(0, wanted.height, "the approved bound is reached: `make submit` (or a higher BUDGET) buys more")
+        return Bought(0, wanted.height, held)
     limits = provider.limits(run.asked.model)
     queue = queue_of(ledger, run.asked.venue, provider.account, run.asked.model, limits, now)
     if queue.most_tokens is not None:
@@ -107,7 +101,8 @@ def buy(
     waiting = wanted.height - sent
     why = None
     if waiting:
-        why = "the first small batch goes ahead" if is_pilot else "the queue or the approved bound is full"
+        why = "the first small batch goes ahead" if is_pilot else "the queue is full"
+        why = why if sent < affordable.height else held
     return Bought(sent, waiting, why, passes=sent > 0)
 
 
@@ -127,13 +122,6 @@ def _pilot(ledger: Ledger, run: Run) -> tuple[bool, bool]:
     if any(job.answered for job in others):
         return False, False
     return True, any(job.state in OPEN for job in others)
-
-
-def _affordable(wanted: pl.DataFrame, room: float | None) -> pl.DataFrame:
-    """The longest prefix of whole instances whose bound stays in what is left."""
-    if room is None:
-        return wanted
-    return whole_instances(wanted, wanted["bound_usd"].fill_null(0.0).cum_sum() <= room + 1e-9)
 
 
 def _piece(workspace: Workspace, ledger: Ledger, run: Run, candidates: pl.DataFrame, most: int) -> int:

@@ -80,7 +80,7 @@ def main() -> None:
         _stop(f"The ledger could not be read or written ({error}). Nothing that was bought is lost; run it again.", 1)
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        _stop(f"The system said: {error.strerror}{where}. Nothing that was bought is lost; run it again.", 1)
+        _stop(f"The system said: {error.strerror or error}{where}. Nothing that was bought is lost; run it again.", 1)
     except Exception as error:
         if any(words in str(error) for words in DISK_FULL):  # libraries have errors of their own for it
             _stop("The disk is full. Nothing that was bought is lost; make room and run it again.", 1)

@@ -161,7 +161,9 @@ def run(
 @click.command()
 @options.which
 @options.as_json
-@click.option("--exit-code", is_flag=True, help="End with 0 when complete, 3 while waiting, 1 when stopped.")
+@click.option(
+    "--exit-code", is_flag=True, help="End with 0 when complete, 3 while waiting, 1 when stopped or not approved."
+)
 def status(as_json: bool, exit_code: bool, **chosen: Any) -> None:
     """Where runs stand and what happens next; asks no provider."""
     from runner.chain.runs import read_run
@@ -172,7 +174,7 @@ def status(as_json: bool, exit_code: bool, **chosen: Any) -> None:
         names = here.open_runs(chosen) or [here.pick(chosen).name]
         standings = [standing(here.workspace, here.ledger, read_run(here.workspace, name)) for name in names]
         _show_standings(here, standings, as_json, standing_notes(standings, here.ledger, here.limits))
-    if exit_code and any(standing.problem for standing in standings):
+    if exit_code and any(standing.problem or standing.needs_yes for standing in standings):
         sys.exit(1)
     if exit_code and not all(standing.is_complete for standing in standings):
         sys.exit(WAITING)

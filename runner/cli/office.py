@@ -157,7 +157,7 @@ class Office:
             effort=options["effort"],
             temperature=not options["no_temperature"],
             looks=options["looks"],
-            fresh=options["fresh"],
+            fresh=options["fresh"] or 0,
             emulate=options["emulate"],
             as_of=options["as_of"],
             env=self.env,
@@ -225,7 +225,7 @@ class Office:
         if not quiet:
             show(estimate_table(shown))
         is_ending = self.ledger.is_withdrawn(run.name) and self.ledger.jobs(run=run.name, states=OPEN)
-        if shown.total.to_buy == 0 and is_ending:
+        if is_ending:
             say("This run is cancelled and its jobs are being stopped; submit it again when `make collect` is done.")
             return False
         if shown.total.to_buy == 0:
@@ -234,7 +234,7 @@ class Office:
             if not may_overrule:
                 raise RunnerError(f"{run.name}: {trouble}", code="stopped", exit_code=1)
             say(f"Stopped so far: {trouble}")
-        return approve(self.workspace, self.ledger, run, shown, budget, _asker(yes), self.now, pilot)
+        return approve(self.workspace, self.ledger, run, shown, budget, _asker(yes), self.now, say, pilot)
 
     def advance(self, names: Sequence[str], tell: Say = say) -> list[Standing]:
         """Collect what ended and submit what became possible, once."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date, timedelta
+from math import isfinite
 from typing import Any
 
 import click
@@ -23,6 +24,20 @@ class Duration(click.ParamType[timedelta]):
         if found is None or float(found[1]) == 0:
             self.fail(f"{value!r} is no time: write 90m, 20h or 2d", param, ctx)
         return float(found[1]) * {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}[found[2]]
+
+
+class Amount(click.FloatRange):
+    """A positive number, and a finite one: nothing is below ``nan``."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; a sentence where it is none."""
+        number = float(super().convert(value, param, ctx))
+        if not isfinite(number):
+            self.fail(f"{value!r} is no amount", param, ctx)
+        return number
 
 
 Command = Callable[..., Any]
@@ -80,7 +95,9 @@ asked = together(
     which,
     _question,
     click.option("--limit", type=click.IntRange(1), help="At most so many instances, in sample order."),
-    click.option("--fresh", type=click.IntRange(0), default=0, metavar="N", help="Ask all anew, for the N-th time."),
+    click.option(
+        "--fresh", type=click.IntRange(0, 1_000), default=0, metavar="N", help="Ask all anew, for the N-th time."
+    ),
 )
 candidates = together(
     click.option("--model", "models", multiple=True, help="A candidate; may be given several times."),
@@ -89,7 +106,7 @@ candidates = together(
     _question,
 )
 spend = together(
-    click.option("--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Never buy for more."),
+    click.option("--budget", type=Amount(), metavar="USD", help="Never buy for more."),
     click.option("--pilot", type=click.IntRange(1), metavar="N", help="Buy only the first N instances for now."),
     click.option("--yes", is_flag=True, help="Answer the question about money with yes."),
 )

@@ -14,8 +14,8 @@ from runner.errors import RunnerError
 
 @click.command()
 @options.candidates
-@click.option("--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="What does this buy?")
-@click.option("--half-width", type=click.FloatRange(0, min_open=True), help="What does so narrow an interval need?")
+@click.option("--budget", type=options.Amount(), metavar="USD", help="What does this buy?")
+@click.option("--half-width", type=options.Amount(), metavar="WIDTH", help="What does so narrow an interval need?")
 @options.as_json
 def plan(models: tuple[str, ...], budget: float | None, half_width: float | None, as_json: bool, **chosen: Any) -> None:
     """What should I buy? Cost and expected intervals by sample size, for each MODEL; buys nothing, asks nobody."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import urllib.request
 from contextlib import closing
@@ -28,7 +29,7 @@ from runner.venues import rehearsed_day
 @click.option("--tier", metavar="TIER", help="The account's usage tier at the provider (default: the lowest).")
 @options.as_json
 def rehearse(tier: str | None, as_json: bool, **chosen: Any) -> None:
-    """Play what a run is still to buy on the emulator: waves, time, bill; buys nothing, changes nothing."""
+    """Play what a run is still to buy on the emulator: waves, time, bill; buys nothing."""
     from runner.chain.queues import queue_of
     from runner.chain.rehearse import EXPIRING
     from runner.reporting.rehearsal_view import Rehearsed, rehearsal_table
@@ -44,7 +45,7 @@ def rehearse(tier: str | None, as_json: bool, **chosen: Any) -> None:
             return
         found = providers.tier_of(run.asked.provider, here.env_of(run.asked.provider))
         day = rehearsed_day(run.asked.venue)
-        with tempfile.TemporaryDirectory(prefix=REHEARSALS, dir=here.workspace.batches) as folder:
+        with tempfile.TemporaryDirectory(prefix=f"{REHEARSALS}{os.getpid()}-", dir=here.workspace.batches) as folder:
             state = Path(folder) / "emulator"
             place = found[0] if found else None
             with emulator.start(state, tier=place, at=day, seed=run.asked.seed) as server:

@@ -60,7 +60,7 @@ def connect(
     """
     if venue is not None:
         raise RunnerError(
-            "vLLM runs on your own machine and is not rehearsed on the emulator: leave EMULATE out, or let VLLM_COMMAND "
+            "vLLM runs on your own machine, and the emulator does not play it: leave EMULATE out, or let VLLM_COMMAND "
             "name a program that stands in for `vllm`."
         )
     return VLLMProvider(JOBS, engine_of(env), words_of(env, "VLLM_ARGS"), env)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.reporting.summary import REHEARSAL
@@ -73,6 +74,7 @@ def estimate_table(estimate: Estimate) -> Table:
         ("requests", *(count(column.requests) for column in columns)),
         ("unique", *(count(column.unique) for column in columns)),
         ("already answered", *(count(column.answered) for column in columns)),
+        *_on_the_way(columns),
         ("to buy", *(count(column.to_buy) for column in columns)),
         ("input tokens", *(_input(column) for column in columns)),
         ("expected from cache", *(_cached(column) for column in columns)),
@@ -93,8 +95,14 @@ def estimate_table(estimate: Estimate) -> Table:
         notes=(first, *_travel(estimate), *estimate.notes),
         marks=(REHEARSAL,) if is_rehearsal(estimate.venue) else (),
         caution=estimate.caution,
-        strong=(3, 8),
+        strong=tuple(place for place, row in enumerate(rows) if row[0] in ("to buy", "cost, expected")),
     )
+
+
+def _on_the_way(columns: Sequence[EstimateColumn]) -> tuple[tuple[str, ...], ...]:
+    """A row for what is neither answered nor to be bought, where there is any."""
+    flying = [column.unique - column.answered - column.to_buy for column in columns]
+    return (("on its way", *map(count, flying)),) if any(flying) else ()
 
 
 def _travel(estimate: Estimate) -> tuple[str, ...]:

@@ -93,8 +93,8 @@ class PastEstimate:
 
 def reconcile_table(reconciled: Reconciled) -> Table:
     """Settings and their total in rows."""
-    rows = tuple(_row(each) for each in (*reconciled.settings, reconciled.total))
-    notes = ["estimated → billed; the error is that of the estimate, as a share of the bill"]
+    rows = tuple(_row(each, reconciled.is_finished) for each in (*reconciled.settings, reconciled.total))
+    notes = ["estimated → billed; the error is that of the estimate, as a share of the bill, when all is billed"]
     if reconciled.total.unmetered:
         notes.append(f"{count(reconciled.total.unmetered)} answers came without usage: the bill may be higher")
     notes += _tier_notes(reconciled)
@@ -150,7 +150,7 @@ def _tier_notes(reconciled: Reconciled) -> list[str]:
     return notes
 
 
-def _row(each: Compared) -> tuple[str, ...]:
+def _row(each: Compared, is_finished: bool) -> tuple[str, ...]:
     interval = NOT_DEFINED if each.low_usd is None else f"[{usd(each.low_usd)}, {usd(each.high_usd)}]"
     return (
         each.name,
@@ -160,7 +160,7 @@ def _row(each: Compared) -> tuple[str, ...]:
         usd(each.mid_usd),
         interval,
         usd(each.billed_usd),
-        _signed(each.error),
+        _signed(each.error if is_finished else None),
     )
 
 

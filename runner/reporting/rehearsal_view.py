@@ -62,7 +62,7 @@ def rehearsal_table(shown: Rehearsed) -> Table:
         ("requests sent again", *(count(each.bought_again) for each in plays)),
         ("waves", *(count(each.waves) for each in plays)),
         ("time, by the emulator's clock", *(duration(each.clock_s) for each in plays)),
-        ("time, at most", *(_at_most(each, shown.window_h) for each in plays)),
+        (f"time, at {shown.window_h} h a wave", *(_at_most(each, shown.window_h) for each in plays)),
         ("billed", *(usd(each.billed_usd) for each in plays)),
         ("time for this rehearsal", *(duration(each.work_s) for each in plays)),
     )
@@ -93,10 +93,11 @@ def _notes(shown: Rehearsed) -> list[str]:
                  if each.counted_usd is not None), default=None)  # fmt: skip
     if apart is not None:
         same = "is the same" if apart < SAME else f"DIFFERS by {usd(apart)}"
-        notes.append(f"our own sum of the answers' costs {same}; what a batch answered before it expired is kept")
+        notes.append(f"our own sum of the answers' costs {same}")
+    notes.append("what an expired batch had answered is kept where the provider hands it out")
     notes.append(
-        f"time by the emulator's clock is a guess: it takes 3 to 20 minutes for a batch, and 1 s for 100 requests; the "
-        f"provider promises {shown.window_h} h a batch"
+        f"the emulator's clock is a guess: 3 to 20 minutes a batch, and 1 s for 100 requests; providers aim at "
+        f"{shown.window_h} h"
     )
     notes.append("how long answers are, and what another maker's tokenizer and cache do, the emulator draws at random")
     return notes

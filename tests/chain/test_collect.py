@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.benchmarks.base import Funnel
@@ -72,6 +72,7 @@ def test_unknown_ids_are_left_and_of_doubles_the_first_ok_counts(tmp_path: Path)
     assert (reading.duplicated, reading.unknown) == (2, 1)
 
 
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from(range(6)), max_size=12), st.randoms(use_true_random=False))
 def test_the_order_of_lines_and_files_does_not_matter(chosen: list[int], random: Any) -> None:
     lines = [ok(IDS[i], str(i)) for i in chosen]

@@ -24,7 +24,7 @@ from runner.reporting.reconcile_view import PastEstimate
 from tests.place import Place
 
 NOTHING = dict.fromkeys(
-    "run_name protocol samples effort looks as_of min_history history_lag match_length label_balance".split()
+    "run_name protocol samples effort looks fresh as_of min_history history_lag match_length label_balance".split()
 )
 MODEL, TASK = "gpt-5.6-luna", "3.3"
 

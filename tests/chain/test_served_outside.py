@@ -24,7 +24,7 @@ from runner.request import RESPONSE_SCHEMA
 from tests.place import Place
 
 NOTHING = dict.fromkeys(
-    "run_name protocol samples effort looks as_of min_history history_lag match_length label_balance".split()
+    "run_name protocol samples effort looks fresh as_of min_history history_lag match_length label_balance".split()
 )
 LATER = ["service_tier", "cache_write_long_tokens"]
 """Columns that parts of earlier versions lack."""

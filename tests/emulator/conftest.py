@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import in_thread
 import openai
 import pytest
 
@@ -20,10 +21,11 @@ ENDPOINT = "/v1/chat/completions"
 
 
 class Desk:
-    def __init__(self, state: Path, clock: str | None, **options: Any) -> None:
+    def __init__(self, state: Path, clock: str | None, alone: bool = True, **options: Any) -> None:
         is_new = not (state / "state.sqlite").exists()
         self.state = state
-        self.server = runner.emulator.start(state, clock=clock, **options)
+        start: Any = runner.emulator.start if alone else in_thread.start
+        self.server = start(state, clock=clock, **options)
         self.client = openai.OpenAI(base_url=f"{self.server.base_url}/openai/v1", api_key="any", max_retries=0)
         if is_new and "at" not in options:
             self.advance(TODAY - self.now())
@@ -101,11 +103,13 @@ def request_line() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def open_desk(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
-    """Start servers; several on the same folder if wanted."""
+    """Start servers; several on the same folder if wanted; each in a process of its own if ``alone``."""
     desks: list[Desk] = []
 
-    def start(clock: str | None = "auto", state: str = "state", plain: bool = True, **options: Any) -> Desk:
-        desks.append(Desk(tmp_path / state, clock, plain=plain, **options))
+    def start(
+        clock: str | None = "auto", state: str = "state", plain: bool = True, alone: bool = False, **options: Any
+    ) -> Desk:
+        desks.append(Desk(tmp_path / state, clock, alone, plain=plain, **options))
         return desks[-1]
 
     yield start

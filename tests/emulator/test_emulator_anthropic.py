@@ -202,7 +202,7 @@ def test_a_full_queue_and_a_spent_budget_are_429s_that_can_be_told_apart(shop):
 
 @pytest.mark.slow
 def test_the_largest_batch_costs_little_memory_and_fills_half_of_the_queue(open_desk):
-    shop = Shop(open_desk(tier=1))
+    shop = Shop(open_desk(tier=1, alone=True))
     headers = {"x-api-key": "k", "anthropic-version": "2026-10-21"}
 
     def create(text, number=100_000):

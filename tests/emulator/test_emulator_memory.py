@@ -8,7 +8,7 @@ import pytest
 
 @pytest.mark.slow
 def test_200_mb_of_50_000_requests_cost_little_memory(open_desk, request_line, tmp_path):
-    desk = open_desk()
+    desk = open_desk(alone=True)
     content = " ".join(f"word{k}" for k in range(430))
     source = tmp_path / "big.jsonl"
     with source.open("wb") as file:

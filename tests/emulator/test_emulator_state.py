@@ -13,6 +13,7 @@ import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
+from functools import partial
 
 import openai
 import pytest
@@ -21,6 +22,12 @@ import runner.emulator
 from runner.emulator.__main__ import main
 from runner.emulator.faults import FAULTS
 from runner.emulator.store import LATER_COLUMNS
+
+
+@pytest.fixture
+def open_desk(open_desk):
+    """Servers that can be killed."""
+    return partial(open_desk, alone=True)
 
 
 def kill(desk):

@@ -4,33 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import urllib.request
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from runner import emulator
 from tests.place import Place
 
 
 def _asked(corpus: Path, limit: int = 12, model: str = "gpt-5.4-mini") -> list[str]:
     return ["--model", model, "--task", "3.1", "--data", str(corpus), "--limit", str(limit), "--emulate"]
-
-
-def _behave(place: Place, *faults: str, **options: Any) -> None:
-    emulator.start(place.root / "batches" / "emulator", faults=faults, **options).stop()
-
-
-def _control(place: Place, name: str, body: dict[str, Any] | None = None) -> Any:
-    with emulator.start(place.root / "batches" / "emulator") as running:
-        data = None if body is None else json.dumps(body).encode()
-        with urllib.request.urlopen(urllib.request.Request(f"{running.base_url}/control/{name}", data)) as reply:
-            return json.load(reply)
-
-
-def _advance(place: Place, seconds: float) -> None:
-    _control(place, "clock", {"advance_s": seconds})
 
 
 def _batches(place: Place) -> list[tuple[str, int]]:
@@ -39,12 +21,12 @@ def _batches(place: Place) -> list[tuple[str, int]]:
 
 
 def test_a_cancelled_run_keeps_what_was_answered_and_goes_on_only_when_told(place: Place, corpus: Path) -> None:
-    _behave(place, clock="driven")
+    place.misbehave(clock="driven")
     place.call("submit", *_asked(corpus))
-    _advance(place, 600)  # in progress
+    place.advance(600)  # in progress
     place.call("collect")
     place.call("cancel", *_asked(corpus)[:4], "--emulate")
-    _advance(place, 3600)
+    place.advance(3600)
     done = place.call("collect")
     assert "cancelled" in done.stdout
     kept = set(place.times_billed())
@@ -52,7 +34,7 @@ def test_a_cancelled_run_keeps_what_was_answered_and_goes_on_only_when_told(plac
     assert set(place.times_billed()) == kept
     again = place.call("status", *_asked(corpus)[:4], "--emulate")
     assert "make submit" in again.stdout
-    _behave(place, clock="auto")
+    place.misbehave(clock="auto")
     place.call("run", *_asked(corpus), "--yes")
     assert place.times_billed() == dict.fromkeys(place.asked(), 1)
     assert kept <= place.asked()
@@ -66,7 +48,7 @@ def test_a_run_is_cancelled_only_by_its_name(place: Place, corpus: Path) -> None
 
 
 def test_what_was_never_sent_is_closed_by_a_cancel(place: Place, corpus: Path) -> None:
-    _behave(place, "create_500:1.0")
+    place.misbehave("create_500:1.0")
     place.call("submit", *_asked(corpus))
     assert [state for state, _ in _batches(place)] == ["unclear"]
     for _ in range(3):  # two complete listings, 60 s apart by the emulator's clock
@@ -76,9 +58,9 @@ def test_what_was_never_sent_is_closed_by_a_cancel(place: Place, corpus: Path) -
 
 
 def test_a_job_past_the_deadline_is_cut_and_the_rest_goes_in_smaller_pieces(place: Place, corpus: Path) -> None:
-    _behave(place, "stuck:1.0")
+    place.misbehave("stuck:1.0")
     place.call("submit", *_asked(corpus))
-    _behave(place, "stuck:0")
+    place.misbehave("stuck:0")
     done = place.call("run", *_asked(corpus), "--deadline", "20h", "--yes")
     assert "Cancelling batch 1" in done.stderr
     assert place.times_billed() == dict.fromkeys(place.asked(), 1)
@@ -88,9 +70,9 @@ def test_a_job_past_the_deadline_is_cut_and_the_rest_goes_in_smaller_pieces(plac
 
 
 def test_an_expired_jobs_paid_half_is_kept_and_only_the_rest_is_sent_again(place: Place, corpus: Path) -> None:
-    _behave(place, "expired_partial:1.0")
+    place.misbehave("expired_partial:1.0")
     place.call("submit", *_asked(corpus))
-    _behave(place, "expired_partial:0")
+    place.misbehave("expired_partial:0")
     while "closed" not in dict(_batches(place)):
         place.call("collect")
     half = place.times_billed()
@@ -110,7 +92,7 @@ def test_a_job_that_the_ledger_forgot_is_found_and_adopted(place: Place, corpus:
     kinds = {orphan["kind"]: orphan for orphan in listed["orphans"]}
     assert kinds["job"]["run"] == kinds["file"]["run"] == place.runs()[0]
     assert kinds["job"]["size"] == 48
-    assert _states_at(place) <= {"validating", "in_progress"}, "looking changes nothing"
+    assert {job["state"] for job in place.jobs()} <= {"validating", "in_progress"}, "looking changes nothing"
     command = ["orphans", "--provider", "openai", "--emulate", "--adopt", kinds["job"]["name"]]
     place.call(*command)
     twice = place.call(*command, check=False)
@@ -135,14 +117,10 @@ def test_a_model_that_is_gone_is_named_with_its_day_and_replayed_only_on_the_emu
     assert place.summary()["venue"] == "emulator:openai@2026-06-01"
 
 
-@pytest.mark.parametrize(("options", "code"), [([], 0), (["--exit-code"], 3)])
-def test_scripts_can_ask_where_a_run_stands(place: Place, corpus: Path, options: list[str], code: int) -> None:
-    _behave(place, clock="driven")
+def test_scripts_can_ask_where_a_run_stands(place: Place, corpus: Path) -> None:
+    place.misbehave(clock="driven")
     place.call("submit", *_asked(corpus, 3))
-    waiting = place.call("status", *options, check=False)
-    assert waiting.returncode == code
-    assert "queue of gpt-5.4-mini" in waiting.stdout
-
-
-def _states_at(place: Place) -> set[str]:
-    return {job["state"] for job in _control(place, "jobs")["jobs"]}
+    for options, code in ((), 0), (("--exit-code",), 3):
+        waiting = place.call("status", *options, check=False)
+        assert waiting.returncode == code
+        assert "queue of gpt-5.4-mini" in waiting.stdout

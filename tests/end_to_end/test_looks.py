@@ -7,26 +7,25 @@ from typing import Any
 
 import pytest
 
-from tests.place import Place
+from tests.place import Place, asked
 
 
 def _run(place: Place, corpus: Path, limit: int, *more: str) -> dict[str, Any]:
-    asked = ["--model", "gpt-5.4-mini", "--task", "3.1", "--data", str(corpus), "--limit", str(limit), "--emulate"]
-    place.call("run", *asked, *more)
+    place.call("run", *asked(corpus, limit=limit), *more)
     newest = max((place.root / "results").glob("*/summary.json"), key=lambda path: path.stat().st_mtime_ns)
     return place.summary(newest.parent.name)
 
 
-def test_each_larger_sample_is_one_more_look_and_tests_at_less(place: Place, corpus: Path) -> None:
-    looks = [_run(place, corpus, limit)["look"] for limit in (6, 10, 14)]
+def test_each_larger_sample_is_one_more_look_and_tests_at_less(scored: Place, corpus: Path) -> None:
+    looks = [scored.summary()["look"], *(_run(scored, corpus, limit)["look"] for limit in (20, 24))]
     assert [look["number"] for look in looks] == [1, 2, 3]
     assert [look["alpha"] for look in looks] == pytest.approx([0.05 / 2, 0.05 / 6, 0.05 / 12])
 
 
-def test_the_same_answers_scored_again_are_the_same_look_with_the_same_intervals(place: Place, corpus: Path) -> None:
-    first = _run(place, corpus, 10)
-    place.call("score")
-    again = _run(place, corpus, 10)
+def test_the_same_answers_scored_again_are_the_same_look_with_the_same_intervals(scored: Place, corpus: Path) -> None:
+    first = scored.summary()
+    scored.call("score")
+    again = _run(scored, corpus, 16)
     assert again["look"] == first["look"]
     assert again["effects"] == first["effects"]
     levels = {effect["level"] for effect in first["effects"] if effect["family"]}

@@ -37,14 +37,13 @@ def test_the_whole_chain_against_it(place: Place, corpus: Path) -> None:
     assert summary["cost"]["billed_usd"] is None, "a stranger's prices are not OpenAI's"
 
 
-def test_a_rehearsal_is_never_taken_over_by_another_venue(place: Place, corpus: Path) -> None:
-    place.call("run", *_asked(corpus, "--emulate"), "--yes")
+def test_a_rehearsal_is_never_taken_over_by_another_venue(scored: Place, corpus: Path) -> None:
     with Stub(lambda body: "negative") as stub:
-        place.call("run", *_asked(corpus), "--yes", "--poll", "0.05", **_env(stub))
+        scored.call("run", *_asked(corpus), "--yes", "--poll", "0.05", **_env(stub))
         assert sum(_bought(stub).values()) == 64
-    real = next(run for run in place.runs() if "emulator" not in run)
-    assert set(place.responses(real)["venue"]) == {place.summary(real)["venue"]}
-    assert place.summary(real)["cost"]["reused_usd"] == 0
+    real = next(run for run in scored.runs() if "emulator" not in run)
+    assert set(scored.responses(real)["venue"]) == {scored.summary(real)["venue"]}
+    assert scored.summary(real)["cost"]["reused_usd"] == 0
 
 
 def test_a_lost_answer_to_create_is_looked_for_and_not_bought_again(place: Place, corpus: Path) -> None:

@@ -11,37 +11,32 @@ import polars as pl
 import pytest
 
 import runner
-from tests.place import Place
-
-
-def _asked(corpus: Path, task: str = "3.1", limit: int = 16) -> list[str]:
-    return ["--model", "gpt-5.4-mini", "--task", task, "--data", str(corpus), "--limit", str(limit), "--emulate"]
+from tests.place import Place, asked
 
 
 def test_a_budget_stops_at_whole_instances_and_a_higher_one_buys_the_rest(place: Place, corpus: Path) -> None:
-    estimate = json.loads(place.call("estimate", *_asked(corpus), "--json").stdout)
+    estimate = json.loads(place.call("estimate", *asked(corpus), "--json").stdout)
     half = estimate["total"]["mid_usd"] / 2
-    first = place.call("run", *_asked(corpus), "--budget", f"{half:.6f}")
+    first = place.call("run", *asked(corpus), "--budget", f"{half:.6f}")
     assert place.summary()["state"] == "partial"
     assert "PARTIAL" in first.stdout
     spent = sum(line["usd"] for line in place.bill()["requests"])
     assert 0 < spent <= half
     sets = pl.read_parquet(place.root / "results" / place.runs()[0] / "scores.parquet").group_by("instance_id").len()
     assert sets["len"].unique().to_list() == [4], "an instance is bought in all its settings or not at all"
-    place.call("run", *_asked(corpus), "--budget", f"{estimate['bound_usd'] * 2:.6f}")
+    place.call("run", *asked(corpus), "--budget", f"{estimate['bound_usd'] * 2:.6f}")
     assert place.summary()["state"] == "complete"
     assert place.times_billed() == dict.fromkeys(place.asked(), 1)
 
 
-def test_a_second_run_buys_nothing_and_says_so(place: Place, corpus: Path) -> None:
-    place.call("run", *_asked(corpus))
-    again = place.call("run", *_asked(corpus))
+def test_a_second_run_buys_nothing_and_says_so(scored: Place, corpus: Path) -> None:
+    again = scored.call("run", *asked(corpus))
     assert "Nothing to buy" in again.stderr
-    assert place.times_billed() == dict.fromkeys(place.asked(), 1)
+    assert scored.times_billed() == dict.fromkeys(scored.asked(), 1)
 
 
 def test_every_table_and_page_of_a_rehearsal_says_so(place: Place, corpus: Path) -> None:
-    done = place.call("run", *_asked(corpus))
+    done = place.call("run", *asked(corpus))
     headings = [line for line in done.stdout.splitlines() if "EMULATOR" in line]
     assert len(headings) == 4, "estimate, results, effects, and the sentence that sums them up"
     results = place.root / "results" / place.runs()[0]
@@ -52,21 +47,20 @@ def test_every_table_and_page_of_a_rehearsal_says_so(place: Place, corpus: Path)
 
 
 @pytest.mark.parametrize("deleted", ["*.parquet", "*.*"])
-def test_answers_deleted_from_the_disk_are_had_again_not_bought(place: Place, corpus: Path, deleted: str) -> None:
+def test_answers_deleted_from_the_disk_are_had_again_not_bought(scored: Place, corpus: Path, deleted: str) -> None:
     """From the raw files while they are there, else from the provider."""
-    place.call("run", *_asked(corpus))
-    for path in (place.root / "results").rglob(deleted):
+    for path in (scored.root / "results").rglob(deleted):
         if path.is_file():
             path.unlink()
-    again = place.call("run", *_asked(corpus))
+    again = scored.call("run", *asked(corpus))
     assert "is gone from the disk" in again.stderr
     assert "Nothing to buy" in again.stderr
-    assert place.summary()["state"] == "complete"
-    assert place.times_billed() == dict.fromkeys(place.asked(), 1)
+    assert scored.summary()["state"] == "complete"
+    assert scored.times_billed() == dict.fromkeys(scored.asked(), 1)
 
 
 def test_ctrl_c_while_waiting_loses_nothing(place: Place, corpus: Path) -> None:
-    process = place.start("run", *_asked(corpus), "--poll", "5")
+    process = place.start("run", *asked(corpus), "--poll", "5")
     deadline = time.monotonic() + 60
     while not list((place.root / "batches").glob("*/stage-1/batch-0001.jsonl")) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -76,7 +70,7 @@ def test_ctrl_c_while_waiting_loses_nothing(place: Place, corpus: Path) -> None:
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert "nothing is lost" in errors
-    place.call("run", *_asked(corpus))
+    place.call("run", *asked(corpus))
     assert place.times_billed() == dict.fromkeys(place.asked(), 1)
 
 
@@ -120,18 +114,17 @@ def test_wrong_use_is_one_sentence_and_exit_code_2(place: Place, arguments: list
     assert not list((place.root / "batches").glob("*/stage-1/*.jsonl"))
 
 
-def test_in_a_notebook(place: Place, corpus: Path) -> None:
-    place.call("run", *_asked(corpus))
-    requests = runner.requests(workspace=place.root)
-    responses = runner.responses(place.runs()[0], workspace=place.root)
-    scores = runner.scores(workspace=place.root)
+def test_in_a_notebook(finished: Place) -> None:
+    requests = runner.requests(workspace=finished.root)
+    responses = runner.responses(finished.runs()[0], workspace=finished.root)
+    scores = runner.scores(workspace=finished.root)
     assert set(requests["request_id"]) == set(responses["request_id"])
     assert requests["body"].null_count() == 0
     assert scores.height == requests.height
 
 
 def test_choices_of_one_prompt_are_rows_of_their_own(place: Place, corpus: Path) -> None:
-    place.call("run", *_asked(corpus, "3.3", 4), "--samples", "3")
+    place.call("run", *asked(corpus, "3.3", 4), "--samples", "3")
     responses = place.responses()
     assert responses.group_by("request_id").len()["len"].unique().to_list() == [3]
     scores = runner.scores(workspace=place.root)
@@ -139,9 +132,11 @@ def test_choices_of_one_prompt_are_rows_of_their_own(place: Place, corpus: Path)
     assert {row["metric"] for row in place.summary()["rows"]} >= {"rouge_l", "rouge_l@best_of_3"}
 
 
-@pytest.mark.parametrize("task", [pytest.param("3.1", marks=pytest.mark.slow), "3.2", "3.3"])
+@pytest.mark.parametrize(
+    "task", [pytest.param("3.1", marks=pytest.mark.slow), "3.2", pytest.param("3.3", marks=pytest.mark.slow)]
+)
 def test_the_paper_protocol_runs_and_says_what_it_is(place: Place, corpus: Path, task: str) -> None:
-    done = place.call("run", *_asked(corpus, task, 8), "--protocol", "paper")
+    done = place.call("run", *asked(corpus, task, 8), "--protocol", "paper")
     assert "known leaks" in done.stdout
     assert place.summary()["state"] == "complete"
     assert {row["setting"] for row in place.summary()["rows"]} == {"p-conv", "p-nonconv", "np-conv"}

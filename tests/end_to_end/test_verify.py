@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,25 +11,7 @@ import polars as pl
 import pytest
 import zstandard
 
-from tests.place import Place
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Place:
-    """A finished run that no test may touch."""
-    place = Place(tmp_path_factory.mktemp("finished"))
-    place.call("run", *_asked(corpus))
-    return place
-
-
-@pytest.fixture
-def scored(finished: Place, tmp_path: Path) -> Place:
-    """A copy of it to tamper with."""
-    return Place(shutil.copytree(finished.root, tmp_path / "copy"))
-
-
-def _asked(corpus: Path, limit: int = 12) -> list[str]:
-    return ["--model", "gpt-5.4-mini", "--task", "3.1", "--data", str(corpus), "--limit", str(limit), "--emulate"]
+from tests.place import Place, asked
 
 
 def _results(place: Place) -> Path:
@@ -49,7 +30,7 @@ def test_an_untouched_run_is_made_again_without_asking_or_changing_anything(scor
 
 
 def test_a_run_that_uses_answers_of_another_is_made_again_from_both(scored: Place, corpus: Path) -> None:
-    scored.call("run", *_asked(corpus, limit=20))
+    scored.call("run", *asked(corpus, limit=20))
     larger = scored.call("verify", "--json")
     assert {check["differs"] for check in json.loads(larger.stdout)["checks"]} == {None}
 
@@ -128,7 +109,7 @@ def test_what_was_changed_afterwards_is_named(scored: Place, tamper: Callable[[P
 
 
 def test_a_run_without_scores_is_one_sentence(place: Place, corpus: Path) -> None:
-    place.call("build", *_asked(corpus))
+    place.call("build", *asked(corpus))
     done = place.call("verify", check=False)
     assert done.returncode == 2
     assert "make score" in done.stderr

@@ -9,7 +9,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from runner import emulator
 from runner.ledger import Ledger
 from tests.faults.cells import furnish
 from tests.place import Place
@@ -55,7 +54,7 @@ def test_a_strangers_batch_of_the_same_size_is_not_cancelled(ours: Place, tmp_pa
     theirs.emulator.mkdir(parents=True)
     ours.emulator.rmdir() if ours.emulator.exists() else None
     ours.emulator.symlink_to(theirs.emulator)  # one account
-    emulator.start(theirs.emulator, clock="driven").stop()
+    theirs.misbehave(clock="driven")
     ours.misbehave("create_500:1")
     ours.call("submit", *_asked(converted, ANTHROPIC), "--yes")
     ours.misbehave("create_500:0")
@@ -82,12 +81,12 @@ def test_a_job_is_adopted_for_the_run_that_it_answers_most(ours: Place, converte
 
 @pytest.mark.slow
 def test_a_refused_budget_does_not_bring_a_cancelled_run_back(ours: Place, converted: Path) -> None:
-    emulator.start(ours.emulator, clock="driven").stop()
+    ours.misbehave(clock="driven")
     ours.call("submit", *_asked(converted, OPENAI, 20), "--yes")
     ours.call("cancel", "--run", ours.runs()[0])
     refused = ours.call("submit", *_asked(converted, OPENAI, 20), "--budget", "0.0001", "--yes", check=False)
     assert refused.returncode == 2
-    emulator.start(ours.emulator, clock="auto").stop()
+    ours.misbehave(clock="auto")
     for _ in range(3):
         ours.call("collect", check=False)
     assert len(_rows(ours, "select * from jobs")) == 1, "nothing was sent after the cancel"
@@ -96,7 +95,7 @@ def test_a_refused_budget_does_not_bring_a_cancelled_run_back(ours: Place, conve
 @pytest.mark.slow
 def test_a_deadline_is_for_the_runs_that_were_named(ours: Place, converted: Path) -> None:
     ours.call("run", *_asked(converted, OPENAI, 3, seed=7), "--yes")
-    emulator.start(ours.emulator, clock="driven", faults=["stuck:1"]).stop()
+    ours.misbehave("stuck:1", clock="driven")
     ours.call("submit", *_asked(converted, OPENAI, 8, seed=5), "--yes")
     ours.advance(7_200)
     ours.call("submit", *_asked(converted, OPENAI, 6, seed=9), "--yes")
@@ -120,12 +119,12 @@ def test_a_request_larger_than_the_queue_is_said_and_holds_up_nobody(ours: Place
 
 @pytest.mark.slow
 def test_a_run_whose_requests_all_fly_in_another_is_not_forgotten(ours: Place, converted: Path) -> None:
-    emulator.start(ours.emulator, clock="driven").stop()
+    ours.misbehave(clock="driven")
     ours.call("submit", *_asked(converted, OPENAI, 8), "--yes")
     (large,) = ours.runs()
     ours.call("submit", *_asked(converted, OPENAI, 6), "--yes")
     ours.call("cancel", "--run", large)
-    emulator.start(ours.emulator, clock="auto").stop()
+    ours.misbehave(clock="auto")
     ours.call("collect", check=False)
     said = ours.call("collect", check=False)
     assert "Nothing is open" not in said.stderr

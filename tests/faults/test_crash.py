@@ -49,7 +49,7 @@ def test_killed_again_and_again_it_still_ends_with_each_request_bought_once(tmp_
 
 
 def test_of_two_at_once_one_works_and_the_other_says_who(tmp_path: Path, converted: Path) -> None:
-    place, words = furnish(tmp_path / "place", converted), command("openai", converted)
+    place, words = furnish(tmp_path / "place", converted), ["submit", *command("openai", converted)[1:]]
     first = place.start(*words, PERSONA_RUNNER_STOP_AT=Point.INTENDED)
     assert stops(first)
     second = place.start(*words)
@@ -59,6 +59,7 @@ def test_of_two_at_once_one_works_and_the_other_says_who(tmp_path: Path, convert
     first.send_signal(signal.SIGCONT)
     ends = [process.communicate() for process in (first, second)]
     assert [first.returncode, second.returncode] == [0, 0], ends
+    place.call("collect", "--wait")
     assert place.times_billed() == dict.fromkeys(place.asked(), 1)
 
 

@@ -121,7 +121,7 @@ def test_a_lower_budget_binds_an_earlier_yes(place: Place, corpus: Path) -> None
 
 @pytest.mark.slow
 def test_what_cannot_be_read_counts_at_its_bound(place: Place, corpus: Path) -> None:
-    emulator.start(place.root / "batches" / "emulator", faults=["bad_line:1.0"]).stop()
+    place.misbehave("bad_line:1.0")
     place.call("run", *_asked(corpus, "--emulate"), check=False)
     billed = sum(line["usd"] for line in place.bill()["requests"])
     cost = place.summary()["cost"]

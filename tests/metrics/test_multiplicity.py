@@ -33,6 +33,7 @@ def test_the_order_of_a_family_does_not_matter(p: list[float]) -> None:
     assert holm(p[::-1]) == pytest.approx(holm(p)[::-1])
 
 
+@pytest.mark.slow  # its import alone takes seconds
 def test_equal_to_statsmodels() -> None:
     from statsmodels.stats.multitest import multipletests
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 
 import nltk.data
@@ -16,26 +17,44 @@ SPEC.loader.exec_module(tool)
 SOURCE = Path(str(nltk.data.find("corpora/wordnet")))
 
 
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    for scheme in ("http", "https"):
-        monkeypatch.setenv(f"{scheme}_proxy", "http://127.0.0.1:9")  # a port where nothing listens
+@pytest.fixture(scope="module", autouse=True)
+def no_network() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for scheme in ("http", "https"):
+            patch.setenv(f"{scheme}_proxy", "http://127.0.0.1:9")  # a port where nothing listens
+        yield
 
 
-def test_it_is_made_whole_or_not_at_all_and_then_kept(tmp_path: Path) -> None:
-    made = tmp_path / "corpora" / "wordnet"
-    made.mkdir(parents=True)
-    (made / "noun.exc").touch()  # what an interrupted copy may have left
+def _interrupted(home: Path) -> Path:
+    """What an interrupted copy may have left."""
+    database = home / "corpora" / "wordnet"
+    database.mkdir(parents=True)
+    (database / "noun.exc").touch()
+    return database
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database, made where half of one was."""
+    home = tmp_path_factory.mktemp("home")
+    database = _interrupted(home)
+    assert tool.main(home, SOURCE) is None
+    return database
+
+
+def test_it_is_made_whole_and_then_kept(made: Path) -> None:
+    assert tool.wrong(made) is None and list(made.parent.iterdir()) == [made]
+    assert tool.main(made.parents[1], made / "nowhere") is None  # there already: nothing is asked of anybody
+
+
+def test_where_it_cannot_be_made_nothing_appears(tmp_path: Path) -> None:
+    database = _interrupted(tmp_path)
     sentence = tool.main(tmp_path, tmp_path / "nowhere")
     assert sentence is not None and "wordnet-base" in sentence
-    assert tool.wrong(made) == "lexnames is missing" and list(made.parent.iterdir()) == [made]
-    assert tool.main(tmp_path, SOURCE) is None
-    assert tool.wrong(made) is None and list(made.parent.iterdir()) == [made]
-    assert tool.main(tmp_path, tmp_path / "nowhere") is None  # there already: nothing is asked of anybody
+    assert tool.wrong(database) == "lexnames is missing" and list(database.parent.iterdir()) == [database]
 
 
-def test_the_two_files_that_debian_lacks_are_as_princeton_publishes_them(tmp_path: Path) -> None:
-    made = tool.from_debian(tmp_path, SOURCE)
+def test_the_two_files_that_debian_lacks_are_as_princeton_publishes_them(made: Path) -> None:
     senses = (made / "index.sense").read_text().splitlines()
     assert len(set(senses)) == 206_941  # word-sense pairs of version 3.0, wnstats(7WN)
     for known in (

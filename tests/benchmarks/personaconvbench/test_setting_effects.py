@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 from scored_frames import NN, NP, PN, SETTINGS, P, answered, effect, judged, scored, signs, texts, values
-from statsmodels.stats.multitest import multipletests
 
 from runner.benchmarks.base import Design
 from runner.benchmarks.personaconvbench.strict import scoring
 from runner.benchmarks.personaconvbench.tasks import TASKS
+from runner.metrics.multiplicity import holm
 
 FAMILY = scoring.family("3.1", "sign")
 
@@ -137,7 +137,7 @@ def test_the_declared_family_is_tested_and_adjusted_together() -> None:
     assert [e.family for e in family] == list(FAMILY)
     assert [(e.kind, e.metric, e.group) for e in family] == [("main", "balanced_accuracy", "all")] * 3
     p = [e.p for e in family]
-    assert [e.p_holm for e in family] == pytest.approx(multipletests(p, method="holm")[1])
+    assert [e.p_holm for e in family] == pytest.approx(holm(p))
     assert family[0].is_shown and family[0].value > 0.3 and not family[2].is_shown
     assert {e.level for e in found if e.kind != "floor"} == {0.975}
     assert all(e.p_holm is None and e.family is None for e in found if e not in family)

@@ -122,8 +122,9 @@ def test_the_funnel_says_what_a_reader_must_know(sampled):
 
 def test_what_the_floors_need(sampled):
     frame = strict.select(sampled, options(), "value").frame
-    for row in frame.to_dicts()[:60]:
-        others = [r for r in frame.to_dicts() if r["domain"] == row["domain"] and r["user"] != row["user"]]
+    rows = frame.to_dicts()
+    for row in rows[:60]:
+        others = [r for r in rows if r["domain"] == row["domain"] and r["user"] != row["user"]]
         scores = sorted(r["score"] for r in others)
         middle = len(scores) // 2
         median = scores[middle] if len(scores) % 2 else (scores[middle - 1] + scores[middle]) / 2

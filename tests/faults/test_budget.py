@@ -1,0 +1,157 @@
+"""BUDGET is never exceeded, whatever the provider does and wherever a process dies; and then the run can go on.
+
+A run is bought under a budget that is too little for it and, when nothing moves any more, under one that is enough.
+After every command the emulator's bill is within the budget in force, and so is what the ledger counts and holds back.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import TimeoutExpired
+
+import pytest
+
+from runner.ledger import Ledger
+from tests.faults import evidence
+from tests.faults.cells import AGAIN, PROTOCOLS, Verdict, furnish, judged, last_line
+from tests.faults.crash import PER_BATCH
+from tests.faults.deeds import Deed, befall
+from tests.faults.storms import storm
+from tests.place import Place
+
+UNFORESEEN = ("standard_tier",)
+"""A fault that makes a bill higher than the price that was agreed on: no bound holds then."""
+DELAYS = ("storm_429", "storm_5xx")
+"""Faults that take minutes of waiting, and change little else: ``make test`` does without."""
+OTHERS = {"anthropic": "claude-haiku-4-5", "google": "gemini-2.5-flash-lite"}
+"""Models that do not think (a bound that allows for it is never used up), and that live longer than a storm."""
+INSTANCES = 10
+"""Of four requests each."""
+LOOKS = 1
+"""Single looks under each budget, before one command waits for all that still moves."""
+MAIN = ("openai", "anthropic", "google")
+SEEDS = range(1, 11)
+
+
+@dataclass(frozen=True)
+class Purse:
+    """One cell: a protocol and the seed of its storm. With an even seed every short command is killed once."""
+
+    protocol: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.protocol}-{self.seed}{'-killed' if self.is_killed else ''}"
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether processes are killed."""
+        return self.seed % 2 == 0
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether ``make test`` has it."""
+        return self.protocol in MAIN and self.seed == SEEDS[0]
+
+    @property
+    def faults(self) -> list[str]:
+        """All weathers at once, but for what no bound can foresee."""
+        left_out = UNFORESEEN + DELAYS * self.is_quick
+        return [each for each in storm(self.protocol, self.seed).faults if not each.startswith(left_out)]
+
+
+def _cells() -> Iterator[object]:
+    for protocol in PROTOCOLS:
+        for seed in SEEDS:
+            cell = Purse(protocol, seed)
+            yield pytest.param(cell, id=str(cell), marks=() if cell.is_quick else pytest.mark.slow)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("cell", _cells())
+def test_a_budget_is_never_exceeded_in_a_storm(tmp_path: Path, converted: Path, cell: Purse) -> None:
+    verdict = _bought(cell, tmp_path / "place", converted)
+    assert verdict.complaints == ()
+    assert (verdict.double_payments, verdict.lost_answers) == (0, 0)
+
+
+def _bought(cell: Purse, root: Path, corpus: Path) -> Verdict:
+    """Buy under one budget after the other, and tell what speaks against it."""
+    place = furnish(root, corpus)
+    model = OTHERS.get(cell.protocol, PROTOCOLS[cell.protocol].model)
+    asked = ["--model", model, "--task", "3.1", "--data", str(corpus), "--limit", str(INSTANCES), "--emulate"]
+    luck = random.Random(cell.seed) if cell.is_killed else None
+
+    def work() -> Iterator[str]:
+        place.misbehave(*cell.faults, seed=cell.seed)
+        shown = json.loads(place.call("estimate", *asked, "--json").stdout)
+        little, enough = _budgets(shown["bound_usd"], shown["total"]["mid_usd"])
+        if (yield from _spends_until_complete(place, asked, little, luck)):
+            yield f"${little:.6f} were enough for everything, so that nothing is proven"
+        for _ in range(AGAIN):
+            if (yield from _spends_until_complete(place, asked, enough, luck)):
+                _tidy(place)
+                place.call("score", "--run", place.runs()[0])
+                return
+        yield "it is never complete"
+
+    return judged(work, place)
+
+
+def _tidy(place: Place) -> None:
+    """Collect until nothing is open: an input file whose removal failed is removed then."""
+    for _ in range(AGAIN):
+        if not json.loads(place.call("collect", "--json").stdout)["runs"]:
+            return
+
+
+def _budgets(bound: float, expected: float) -> tuple[float, float]:
+    """What is too little for the run, and what three attempts of all of it cannot use up.
+
+    A third of the bound would be enough for everything where the bound is far above what is expected.
+    """
+    return min(bound / 3, 0.6 * expected), 4 * bound
+
+
+def _spends_until_complete(
+    place: Place, asked: list[str], budget: float, luck: random.Random | None
+) -> Generator[str, None, bool]:
+    """Do what a user does under one budget, until nothing moves; a command that takes too long is killed."""
+    is_complete = False
+    for words in (
+        ["submit", *asked, "--budget", repr(budget), "--yes"],
+        *LOOKS * [["collect", "--deadline", "20h"]],
+        ["collect", "--deadline", "20h", "--wait", "--poll", "0.05", "--json"],
+    ):
+        if luck and "--wait" not in words:
+            befall(place, words, luck.choice(PER_BATCH), Deed.KILLED)
+            yield from _beyond(place, budget)
+        try:
+            done = place.call(*words, check=False)
+        except TimeoutExpired:
+            yield from _beyond(place, budget)
+            continue
+        yield from _beyond(place, budget)
+        if done.returncode not in (0, 1) and "BUDGET" not in done.stderr:
+            yield f"{words[0]} ended with {done.returncode}: {last_line(done.stderr)}"
+        if "--json" in words:
+            is_complete = all(run["complete"] for run in json.loads(done.stdout)["runs"])
+    return is_complete
+
+
+def _beyond(place: Place, budget: float) -> Iterator[str]:
+    """What is over the budget, at the provider or in the ledger, and what the ledger does not know of."""
+    billed = evidence.provider(place).usd
+    ledger = Ledger(place.root / "batches" / "ledger.sqlite")
+    spent = ledger.spent()
+    ledger.close()
+    if billed > budget:
+        yield f"${billed:.9f} were billed of a budget of ${budget:.9f}"
+    if spent.total_usd > budget + evidence.CENT_FRACTION:
+        yield f"${spent.billed_usd:.9f} counted and ${spent.reserved_usd:.9f} held back are over ${budget:.9f}"
+    if billed > spent.total_usd + evidence.CENT_FRACTION:
+        yield f"the ledger counts and holds back ${spent.total_usd:.9f}, but ${billed:.9f} were billed"
