@@ -25,7 +25,7 @@ from runner.chain.runs import Run, Workspace, latest_run, read_run, touch
 from runner.chain.standing import Standing, halted, open_runs
 from runner.chain.views import job_views
 from runner.errors import RunnerError
-from runner.ledger import OPEN, Ledger
+from runner.ledger import OPEN, Ledger, State
 from runner.providers.counting import Count, counter_of
 from runner.reporting.estimate_view import Estimate, estimate_table
 from runner.reporting.progress import watch
@@ -255,6 +255,8 @@ class Office:
                 standings = self.advance(names, tell)
                 rehearsed = all(is_rehearsal(standing.run.asked.venue) for standing in standings)
                 if not any(standing.is_moving for standing in standings):
+                    if self.ledger.jobs(states=[State.COLLECTED]):
+                        self.advance(names, tell)  # input files that could not be removed: once more
                     return standings
                 step = min(pause, 0.2) if rehearsed and poll is None else pause
                 money = [self.ledger.spent(run=standing.run.name) for standing in standings]

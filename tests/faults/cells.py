@@ -32,7 +32,7 @@ class Spoken:
 PROTOCOLS = {
     "openai": Spoken("gpt-5.4-mini"),
     "anthropic": Spoken("claude-sonnet-5", has_files=False),
-    "google": Spoken("gemini-2.5-flash"),
+    "google": Spoken("gemini-2.5-flash-lite"),
     "mistral": Spoken("mistral-small-2603"),
     "together": Spoken("together/openai/gpt-oss-120b"),
     "groq": Spoken("groq/llama-3.3-70b-versatile"),

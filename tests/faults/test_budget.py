@@ -33,6 +33,8 @@ INSTANCES = 10
 """Of four requests each."""
 LOOKS = 1
 """Single looks under each budget, before one command waits for all that still moves."""
+UNPRICED = ("qwen",)
+"""Where no price is known there is no bound, and a budget is refused."""
 MAIN = ("openai", "anthropic", "google")
 SEEDS = range(1, 11)
 
@@ -65,25 +67,42 @@ class Purse:
 
 
 def _cells() -> Iterator[object]:
-    for protocol in PROTOCOLS:
+    for protocol in sorted(set(PROTOCOLS) - set(UNPRICED)):
         for seed in SEEDS:
             cell = Purse(protocol, seed)
             yield pytest.param(cell, id=str(cell), marks=() if cell.is_quick else pytest.mark.slow)
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("cell", _cells())
+@pytest.mark.parametrize("cell", list(_cells()))
 def test_a_budget_is_never_exceeded_in_a_storm(tmp_path: Path, converted: Path, cell: Purse) -> None:
     verdict = _bought(cell, tmp_path / "place", converted)
     assert verdict.complaints == ()
     assert (verdict.double_payments, verdict.lost_answers) == (0, 0)
 
 
+def test_a_batch_that_may_have_been_created_holds_its_money_back(tmp_path: Path, converted: Path) -> None:
+    place = furnish(tmp_path / "place", converted)
+    place.call("run", *_asked("openai", converted, 2), "--yes")  # or else a first small batch has to come back
+    place.misbehave("create_lost:1", "list_lag:1")
+    asked = _asked("openai", converted, INSTANCES)
+    rest = json.loads(place.call("estimate", *asked, "--json").stdout)["bound_usd"]
+    budget = evidence.provider(place).usd + rest / 3
+    place.call("submit", *asked, "--budget", repr(budget), "--yes")
+    for wait in ([], [], ["--wait", "--poll", "0.05"]):
+        place.call("collect", *wait)
+        assert list(_beyond(place, budget)) == []
+
+
+def _asked(protocol: str, corpus: Path, instances: int) -> list[str]:
+    model = OTHERS.get(protocol, PROTOCOLS[protocol].model)
+    return ["--model", model, "--task", "3.1", "--data", str(corpus), "--limit", str(instances), "--emulate"]
+
+
 def _bought(cell: Purse, root: Path, corpus: Path) -> Verdict:
     """Buy under one budget after the other, and tell what speaks against it."""
     place = furnish(root, corpus)
-    model = OTHERS.get(cell.protocol, PROTOCOLS[cell.protocol].model)
-    asked = ["--model", model, "--task", "3.1", "--data", str(corpus), "--limit", str(INSTANCES), "--emulate"]
+    asked = _asked(cell.protocol, corpus, INSTANCES)
     luck = random.Random(cell.seed) if cell.is_killed else None
 
     def work() -> Iterator[str]:
