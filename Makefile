@@ -112,7 +112,8 @@ lint: $(VENV)/.ready-test ## ruff, mypy --strict, the import walls
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
 bench: $(VENV)/.ready-test ## speed and memory of our own work, and each metric against its library, in one run
-	@$(BIN)/python bench/chain.py && OMP_NUM_THREADS=1 $(BIN)/python bench/metrics.py && $(BIN)/python bench/caching.py
+	@$(BIN)/python bench/chain.py && OMP_NUM_THREADS=1 $(BIN)/python bench/metrics.py && $(BIN)/python bench/caching.py && \
+	  $(BIN)/python bench/table_price.py 100
 
 statistics: $(VENV)/.ready-test ## how often tests and intervals are wrong, on simulated corpora (minutes)
 	@$(BIN)/python bench/calibration.py

@@ -25,7 +25,7 @@ from bills import JOB, NOW, Line, Paid, bill, provider_of, read
 from runner.benchmarks.personaconvbench.sample import write_sample
 from runner.caching import PREFIX_ORDER, Caching, plan, rules_of
 from runner.chain.batching import LINE_BYTES, MESSAGE_BYTES
-from runner.chain.build import Wanted, _for_model, build
+from runner.chain.build import Wanted, build, for_model
 from runner.chain.runs import Asked, Folders, Workspace
 from runner.emulator import tokenizer
 from runner.emulator.answering import answer, factor, prompt_tokens
@@ -42,7 +42,7 @@ MODELS = ("openai/gpt-4.1", "anthropic/claude-sonnet-5", "google/gemini-2.5-pro"
 TASKS = ("3.1", "3.2", "3.3")
 COLUMNS = (
     "model", "requests", "different", "tokens in + out", "(a) one by one", "(b) batch", "(c) ours", "a / c", "b / c",
-    "b / c over seeds",
+    "over seeds",
 )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def bundle(card: Model, basket: Basket, wanted: Iterable[tuple[int, Body, int]])
     asked = replace(basket.asked, model=card.id, provider=card.provider, venue=rehearsal(card.provider))
     made = Bundle([], [], [], [])
     for place, body, draw in wanted:
-        for request in _for_model(iter([Request("", "", body, draw)]), card, asked):
+        for request in for_model(iter([Request("", "", body, draw)]), card, asked):
             text = request.body.to_json()
             made.names.append(request_id(asked.venue, card.id, request.draw, text))
             made.bodies.append(request.body)

@@ -162,7 +162,7 @@ def build_stage(
 
     def bodies() -> Iterator[pl.DataFrame]:
         plain = task.stages[number - 1].requests(instances, answers, context)
-        adapted = _for_model(plain, model, asked)
+        adapted = for_model(plain, model, asked)
         while chunk := list(islice(adapted, _CHUNK)):
             ids, texts = [], []
             for request in chunk:
@@ -222,7 +222,7 @@ def _firsts(ids: list[RequestId], seen: set[str]) -> Iterator[bool]:
         seen.add(name)
 
 
-def _for_model(requests: Iterator[Request], model: models.Model, asked: Asked) -> Iterator[Request]:
+def for_model(requests: Iterator[Request], model: models.Model, asked: Asked) -> Iterator[Request]:
     """Drop what the model refuses and add its reasoning allowance; choices it cannot give become draws."""
     allowance, refused = model.reasoning_allowance_of(asked.effort), model.refused_at(asked.effort)
     for request in requests:
