@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from runner.chain.batching import texts_of
 from runner.chain.experience import experience
 from runner.chain.files import write_frame
 from runner.chain.outlook import FEWEST, seen
@@ -96,13 +97,7 @@ def _sample(workspace: Workspace, ledger: Ledger, run: Run) -> pl.DataFrame:
     n = min(len(instances), max(2, round(SAMPLE * len(instances) / max(1, wanted.height))))
     chosen = [instances[place * len(instances) // n] for place in range(n)]
     rows = wanted.filter(pl.col("instance").is_in(chosen)).select("request_id", "setting", "instance", "tokens")
-    bodies = (
-        pl.scan_parquet(folders.bodies(1))
-        .filter(pl.col("request_id").is_in(rows["request_id"].to_list()))
-        .select("request_id", "body")
-        .collect()
-    )
-    return rows.join(bodies, on="request_id", maintain_order="left")
+    return rows.join(texts_of(folders, 1, rows).collect(), on="request_id", maintain_order="left")
 
 
 def _ask(count: Count, model: str, bodies: list[str]) -> tuple[list[int | None], str | None]:
