@@ -8,7 +8,7 @@ from datetime import datetime
 import polars as pl
 
 from runner.chain.journal import Point, reached
-from runner.chain.prices import bound_price_at, with_bound
+from runner.chain.prices import bound_of, bound_price_at, with_bound
 from runner.chain.promises import keep
 from runner.chain.runs import Run, Workspace
 from runner.chain.stock import room_usd, to_buy
@@ -83,8 +83,7 @@ def withdraw(workspace: Workspace, ledger: Ledger, run: Run, now: datetime, say:
 def _first(workspace: Workspace, ledger: Ledger, run: Run, instances: int, now: datetime) -> tuple[int, float | None]:
     """How many requests of the first instances are still to be bought, and the bound on them."""
     wanted = to_buy(workspace, ledger, run, 1).filter(pl.col("instance") < instances)
-    bounds = with_bound(wanted, bound_price_at(run, now))["bound_usd"]
-    return wanted.height, None if bounds.null_count() else float(bounds.sum())
+    return wanted.height, bound_of(with_bound(wanted, bound_price_at(run, now)))
 
 
 def _bound(ledger: Ledger, run: Run, rest_usd: float | None, budget_usd: float | None) -> float | None:

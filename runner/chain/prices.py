@@ -66,3 +66,9 @@ def with_bound(requests: pl.DataFrame, price: Price | None) -> pl.DataFrame:
     if price is None:
         return requests.with_columns(bound_usd=pl.lit(None, pl.Float64))
     return requests.with_columns(bound_usd=bound_expr(price, input_bound="input_bound", max_output="max_output"))
+
+
+def bound_of(bounded: pl.DataFrame) -> float | None:
+    """The bound on these requests together (``with_bound``); None where the price of one is not known."""
+    bounds = bounded["bound_usd"]
+    return None if bounds.null_count() else float(bounds.sum())

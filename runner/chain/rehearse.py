@@ -11,7 +11,7 @@ import polars as pl
 
 from runner.chain.advance import Connect, advance
 from runner.chain.files import write_frame
-from runner.chain.prices import bound_price_at, with_bound
+from runner.chain.prices import bound_of, bound_price_at, with_bound
 from runner.chain.runs import Folders, Run, Workspace, write_run
 from runner.chain.stock import batch_ids, to_buy
 from runner.ledger import Job, Ledger, State
@@ -42,13 +42,12 @@ def prepare(
     write_frame(theirs.bodies(1), bodies.collect())
     write_frame(theirs.requests(1), requests.collect())
     write_run(stage, there)
-    priced = wanted["bound_usd"].null_count() == 0
-    ledger_there.approve(there.name, float(wanted["bound_usd"].sum()) if priced else None, now)
-    known = [job for job in ledger.jobs(venue=run.asked.venue, model=run.asked.model) if job.answered]
-    for job in [job for job in known if job.run.split("__", 1)[0] == run.asked.task][
-        :1
-    ]:  # so no small batch goes ahead
-        ledger_there.intend(replace(job, venue=venue, run=f"{run.asked.task}__earlier", state=State.CLOSED, part=None))
+    ledger_there.approve(there.name, bound_of(wanted), now)
+    jobs = ledger.jobs(venue=run.asked.venue, model=run.asked.model)
+    earlier = next((job for job in jobs if job.answered and job.run.split("__", 1)[0] == run.asked.task), None)
+    if earlier is not None:  # no small batch goes ahead then
+        name = f"{run.asked.task}__earlier"
+        ledger_there.intend(replace(earlier, venue=venue, run=name, state=State.CLOSED, part=None))
     return there
 
 

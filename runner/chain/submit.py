@@ -14,7 +14,7 @@ from runner.caching import PREFIX_ORDER, plan, rules_of
 from runner.chain.batching import items_of, texts_of
 from runner.chain.files import write_frame, written
 from runner.chain.journal import Point, reached
-from runner.chain.prices import bound_price_at, price_at, with_bound
+from runner.chain.prices import bound_of, bound_price_at, price_at, with_bound
 from runner.chain.queues import queue_of
 from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.sending import is_looking, send
@@ -165,7 +165,6 @@ def _write_and_intend(
             file.write(line)
     write_frame(folders.batch_ids(stage, number), in_prefix_order)
     reached(Point.PACKED)
-    priced = chosen["bound_usd"].null_count() == 0
     job = Job(
         job=f"{run.name.rsplit('__', 1)[1]}-{stage}-{number:04d}-{secrets.token_hex(4)}",
         venue=run.asked.venue,
@@ -178,7 +177,7 @@ def _write_and_intend(
         sha256=digest.hexdigest(),
         n=chosen.height,
         tokens=int(chosen["tokens"].sum()),
-        reserved_usd=float(chosen["bound_usd"].sum()) if priced else None,
+        reserved_usd=bound_of(chosen),
         state=State.INTENDED,
         intended_at=now,
     )
