@@ -126,6 +126,12 @@ create table if not exists looks (
 );
 """
 
+_LATER_COLUMNS: dict[str, dict[str, str]] = {
+    "jobs": {},
+    "approvals": {"is_withdrawn": "integer not null default 0", "instances": "integer"},
+}
+"""Columns that came after the first version, with their types: added to a ledger that lacks them."""
+
 
 class Ledger:
     """Opened for one workspace; safe for several processes (SQLite locks), used by one at a time for money."""
@@ -137,10 +143,11 @@ class Ledger:
         self._db.execute("pragma journal_mode = wal")
         self._db.execute("pragma synchronous = full")
         self._db.executescript(_SCHEMA)
-        known = {row["name"] for row in self._db.execute("pragma table_info(approvals)")}
-        for name, kind in (("is_withdrawn", "integer not null default 0"), ("instances", "integer")):
-            if name not in known:  # a ledger of an earlier version
-                self._db.execute(f"alter table approvals add column {name} {kind}")
+        for table, columns in _LATER_COLUMNS.items():
+            known = {row["name"] for row in self._db.execute(f"pragma table_info({table})")}
+            for name, kind in columns.items():
+                if name not in known:  # a ledger of an earlier version
+                    self._db.execute(f"alter table {table} add column {name} {kind}")
 
     def close(self) -> None:
         """Close the file."""
