@@ -37,7 +37,7 @@ class Job:
 
     Both are None where no price is known. ``scope`` is what a BUDGET caps: task, model, protocol and corpus.
     ``absent_at`` is the provider's time of a first complete listing in which an unclear job did not stand.
-    ``part`` is the path of its answers, relative to the workspace.
+    ``part`` is the path of its answers, relative to the workspace; ``collected_at`` is when they came, by our clock.
     """
 
     job: str
@@ -64,6 +64,7 @@ class Job:
     answered: int | None = None
     part: str | None = None
     error: str | None = None
+    collected_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Spent:
         return self.billed_usd + self.reserved_usd
 
 
-_TIMES = ("intended_at", "created_at", "absent_at", "ended_at", "retain_until")
+_TIMES = ("intended_at", "created_at", "absent_at", "ended_at", "retain_until", "collected_at")
 _COLUMNS = tuple(field.name for field in fields(Job))
 _SCHEMA = """
 create table if not exists jobs (
@@ -109,6 +110,7 @@ create table if not exists jobs (
     n integer not null, tokens integer not null, reserved_usd real, state text not null,
     intended_at text not null, file_id text, provider_job text, created_at text, absent_at text, ended_at text,
     retain_until text, billed_usd real, answered integer, part text, error text,
+    collected_at text,
     unique (run, stage, batch)
 );
 create index if not exists jobs_by_model on jobs (venue, model, state);
@@ -127,7 +129,7 @@ create table if not exists looks (
 """
 
 _LATER_COLUMNS: dict[str, dict[str, str]] = {
-    "jobs": {},
+    "jobs": {"collected_at": "text"},
     "approvals": {"is_withdrawn": "integer not null default 0", "instances": "integer"},
 }
 """Columns that came after the first version, with their types: added to a ledger that lacks them."""

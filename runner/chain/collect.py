@@ -6,6 +6,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
@@ -96,6 +97,7 @@ def _take_home(
         billed_usd=None if part["cost_usd"].null_count() == part.height else float(part["cost_usd"].sum()),
         answered=part.filter(pl.col("status").is_in(FINAL_WORDS))["request_id"].n_unique(),
         error=status.error,
+        collected_at=job.collected_at or datetime.now(UTC),
     )
     reached(Point.COLLECTED)
     return job

@@ -150,17 +150,19 @@ def halted(workspace: Workspace, ledger: Ledger, run: Run) -> str | None:
                 f"batch {job.batch} ({job.n:,} requests) is {job.error}. Nothing of it is bought again unasked: "
                 f"`make submit` shows what that costs."
             )
-    return _pilot_loss(workspace, ledger, run, approval.at.timestamp())
+    return _pilot_loss(workspace, ledger, run, approval.at)
 
 
-def _pilot_loss(workspace: Workspace, ledger: Ledger, run: Run, approved_at: float) -> str | None:
+def _pilot_loss(workspace: Workspace, ledger: Ledger, run: Run, approved_at: datetime) -> str | None:
     """Whether the first batch of this model and task came back truncated or rejected too often."""
     task = run.asked.task
     jobs = ledger.jobs(venue=run.asked.venue, model=run.asked.model)
     first = next((job for job in jobs if job.part and job.answered and job.run.split("__", 1)[0] == task), None)
     part = workspace.root / first.part if first and first.part else None
+    if first is None or part is None or not part.exists():
+        return None
     # By our own clock on both sides: a later yes was given in view of these answers.
-    if first is None or part is None or not part.exists() or approved_at > part.stat().st_mtime:
+    if approved_at > (first.collected_at or datetime.fromtimestamp(part.stat().st_mtime, UTC)):
         return None
     rows = pl.read_parquet(part, columns=["status", "error_message"])
     lost = rows.filter(pl.col("status").is_in(["truncated", "rejected"]))
