@@ -11,8 +11,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: its threads and b
 import pytest
 from hypothesis import settings
 
+from tests import clock
 from tests.place import Place, asked
 
+clock.begin()
 settings.register_profile("suite", deadline=None)  # a busy machine is no fault
 settings.load_profile("suite")
 

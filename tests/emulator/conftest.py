@@ -13,9 +13,9 @@ import openai
 import pytest
 
 import runner.emulator
+from tests.clock import FIRST_MOMENT
 
-TODAY = 1795176000.0
-"""2026-11-20 12:00 UTC: the catalogue's retirements must not make tests fail as time goes by."""
+TODAY = FIRST_MOMENT.timestamp()
 
 ENDPOINT = "/v1/chat/completions"
 

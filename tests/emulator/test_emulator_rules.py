@@ -17,9 +17,10 @@ from runner.emulator.rules import CacheRules
 from runner.emulator.service import open_service
 from runner.emulator.tariff import providers, tariff
 from runner.emulator.wire import Ask, Mark
+from tests.clock import FIRST_MOMENT
 
 DAY_S = 24 * 3600
-TODAY = 1795176000.0
+TODAY = FIRST_MOMENT.timestamp()
 
 
 @pytest.fixture

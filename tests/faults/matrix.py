@@ -18,6 +18,7 @@ from pathlib import Path
 
 from runner.chain.journal import Point
 from runner.emulator.faults import FAULTS
+from tests import clock
 from tests.faults import crash, storms
 from tests.faults.cells import PROTOCOLS, SMALL_DISK, Verdict, furnish_corpus
 from tests.faults.deeds import Deed
@@ -39,6 +40,7 @@ class Square:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the squares that are asked for, two at a time; the number of those that fail."""
     options = _options(arguments)
+    clock.begin()
     if options.small_disks and not os.environ.get(SMALL_DISK):
         os.environ[SMALL_DISK] = "yes"
         os.execvp(
