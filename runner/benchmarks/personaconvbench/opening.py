@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import re
 import zlib
@@ -137,6 +138,15 @@ def mended(chunks: Iterator[bytes], noted: Counter[str]) -> Iterator[bytes]:
             rest = []
         rest.append(chunk[cut:])
     yield mend(b"".join(rest), noted)
+
+
+def not_utf8(data: bytes) -> int | None:
+    """Where these bytes stop being UTF-8; None where they do not, but for a character that is cut at their end."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
 
 
 def lines(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from runner.benchmarks.personaconvbench.deepjson import dumps_deep, loads_deep
-from runner.benchmarks.personaconvbench.opening import Tally, lines, mend, mended, open_chunks
+from runner.benchmarks.personaconvbench.opening import Tally, lines, mend, mended, not_utf8, open_chunks
 from runner.errors import RunnerError
 
 __all__ = ["UNKNOWN_AUTHOR", "RawPost", "Tally", "loads_deep", "read_posts"]
@@ -20,10 +20,13 @@ UNKNOWN_AUTHOR = "UNKNOWN_AUTHOR"
 """The key of the processed form for posts without an author field, as the published script writes it."""
 
 _POST_KEYS = {"title", "url", "content", "__sub__", "__srcfile__", "score", "author", "timestamp", "comments"}
+_NEEDED = ("title", "content", "comments")
+"""What makes an object a post: one of these keys at least."""
 _FORMS = (
     "a corpus is a JSON list of posts, or an object {author: [posts]}, or one post a line (.jsonl); "
-    "plain, gzip or zstandard"
+    f"plain, gzip or zstandard; a post is an object with the keys {', '.join(_NEEDED)}, author, timestamp, score"
 )
+_MOST = 8  # keys that a sentence names
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +45,30 @@ def read_posts(path: Path, tally: Tally | None = None) -> Iterator[RawPost]:
     come as ``Decimal`` or float. Raises RunnerError when the file is no corpus or not whole.
     """
     tally = tally if tally is not None else Tally()
+    entries, keys = 0, None
     for owner, member in _members(path, tally):
+        entries += 1
         if not isinstance(member, dict):
             tally.noted["post is not an object"] += 1
-        elif not ("title" in member or "content" in member or "comments" in member):
+        elif not any(key in member for key in _NEEDED):
             tally.noted["post has no title, content or comments"] += 1
+            keys = keys or list(member)
         else:
             tally.posts += 1
             yield RawPost(_owner(member) if owner is None else owner, member)
     if not tally.posts:
-        raise RunnerError(f"{path} holds no posts: {_FORMS}.")
+        raise RunnerError(f"{path} holds no posts: {_missing(entries, keys)}{_FORMS}.")
+
+
+def _missing(entries: int, keys: list[str] | None) -> str:
+    """What its entries lack."""
+    if not entries:
+        return ""
+    if keys is None:
+        return f"none of its {entries:,} entries is an object; "
+    first = ", ".join(key[:60] for key in keys[:_MOST]) + (", …" if len(keys) > _MOST else "")
+    said = f"the keys {', '.join(_NEEDED)} are missing from all of its {entries:,} entries"
+    return f"{said}; the first has {first or 'no key'}; "
 
 
 def _owner(post: dict[str, Any]) -> str:
@@ -115,6 +132,9 @@ def _from_document(path: Path, chunks: Iterator[bytes], tally: Tally) -> Iterato
                 count += 1
                 yield owner, member
     except (ijson.JSONError, UnicodeDecodeError) as error:
+        if (at := not_utf8(source.last)) is not None:
+            before = source.given - len(source.last) + at
+            raise _other_encoding(path, source.last[at], f"byte {before:,}") from error
         raise RunnerError(
             f"{path} is not whole JSON ({_reason(error)}) after {count:,} posts, before byte "
             f"{source.given:,}: get the file again or mend it there."
@@ -122,17 +142,19 @@ def _from_document(path: Path, chunks: Iterator[bytes], tally: Tally) -> Iterato
 
 
 class _Readable:
-    """Chunks as the file that ijson asks for; ``given`` bytes were handed out."""
+    """Chunks as the file that ijson asks for; ``given`` bytes were handed out, ``last`` at the end of them."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self.given = 0
+        self.last = b""
 
     def read(self, size: int = -1) -> bytes:
         if size == 0:  # ijson asks whether this is text
             return b""
         chunk = next((chunk for chunk in self._chunks if chunk), b"")
         self.given += len(chunk)
+        self.last = chunk or self.last
         return chunk
 
 
@@ -143,6 +165,8 @@ def _from_lines(path: Path, chunks: Iterator[bytes], tally: Tally) -> Iterator[t
         try:
             value = _loads(line, tally)
         except ValueError as error:
+            if (at := not_utf8(line)) is not None:
+                raise _other_encoding(path, line[at], f"line {number:,}") from error
             raise RunnerError(
                 f"{path}, line {number:,} is not whole JSON ({_reason(error)}): mend or remove that line."
             ) from error
@@ -160,5 +184,14 @@ def _loads(line: bytes, tally: Tally) -> Any:
         return loads_deep(mend(line, tally.noted))
 
 
+def _other_encoding(path: Path, byte: int, where: str) -> RunnerError:
+    return RunnerError(
+        f"{path} is not UTF-8 (the byte 0x{byte:02X} at {where} is of another encoding, such as Latin-1): save it as "
+        "UTF-8."
+    )
+
+
 def _reason(error: Exception) -> str:
-    return str(error).strip().split("\n")[0].removesuffix(".")
+    said = error.args[0] if error.args else ""
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(error)
+    return text.strip().split("\n")[0].removesuffix(".")
