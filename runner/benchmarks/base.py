@@ -191,6 +191,11 @@ class Task(Protocol):
         ...
 
     @property
+    def is_nested(self) -> bool:
+        """Whether every beginning of a selection is a stratified sample of the whole, with ``stratum`` columns."""
+        ...
+
+    @property
     def caution(self) -> str | None:
         """A sentence that must stand over every table of this task, or None."""
         ...

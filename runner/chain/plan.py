@@ -57,12 +57,17 @@ def plan(workspace: Workspace, ledger: Ledger, wanted: Sequence[Wanted], goal: G
     """
     first = wanted[0]
     benchmark, task = find_task(first.task, first.protocol)
+    if not task.is_nested:
+        raise RunnerError(
+            f"Task {task.name} ({task.protocol}) has no nested sample: plan it under the strict protocol."
+        )
     settings = _settings(task, first)
     corpus = open_corpus(workspace, benchmark, first.source, say)
     asked = [_asked(benchmark.name, task, one, settings, corpus, now) for one in wanted]
     say("Selecting instances.")
     selection = task.instances(corpus, asked[0].options)
-    _check(task, selection)
+    if selection.frame.is_empty():
+        raise RunnerError(f"There is nothing to plan: {selection.explanation}")
     sample = _Sample(selection, task.primary)
     return Plan(
         task=task.name,
@@ -257,15 +262,6 @@ def _settings(task: Task, wanted: Wanted) -> tuple[str, ...]:
             f"A plan is of the settings {', '.join(task.settings)} of task {task.name}; leave out {', '.join(unknown)}."
         )
     return tuple(setting for setting in task.settings if setting in wanted.settings) or task.settings
-
-
-def _check(task: Task, selection: Selection) -> None:
-    if selection.frame.is_empty():
-        raise RunnerError(f"There is nothing to plan: {selection.explanation}")
-    if "stratum" not in selection.frame.columns:
-        raise RunnerError(
-            f"Task {task.name} ({task.protocol}) has no nested sample: plan it under the strict protocol."
-        )
 
 
 def _asked(

@@ -133,6 +133,12 @@ def test_what_a_plan_promised_after_a_pilot_is_what_the_larger_sample_costs_and_
     assert real["chosen"]["to_buy"] == real["chosen"]["instances"]
 
 
+def test_a_protocol_without_a_nested_sample_is_refused_before_any_work(here: Place) -> None:
+    (here.root / "never-read.json").write_text("this is no corpus")
+    with pytest.raises(RunnerError, match="nested sample"):
+        CliRunner().invoke(plan, [*BASE, "--data", "never-read.json", "--protocol", "paper"], catch_exceptions=False)
+
+
 def billed(place: Place) -> float:
     return float(sum(line["usd"] for line in place.bill()["requests"]))
 

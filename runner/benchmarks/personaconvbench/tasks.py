@@ -68,6 +68,7 @@ class StrictTask:
     settings = strict.SETTINGS
     all_settings = (*strict.SETTINGS, *strict.ARMS)
     default_samples = 1
+    is_nested = True
     caution = None
     remarks = scoring.REMARKS
 
@@ -142,6 +143,7 @@ class PaperTask:
     version = paper.VERSION
     settings = paper.SETTINGS
     all_settings = paper.SETTINGS
+    is_nested = False
     caution = paper.CAUTION
 
     @property
