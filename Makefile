@@ -8,22 +8,43 @@ RUNNER := $(BIN)/persona-runner
 export TIKTOKEN_CACHE_DIR ?= $(CURDIR)/.venv/tiktoken
 export NLTK_DATA ?= $(abspath $(VENV))/nltk_data
 
-KNOWN := MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES EFFORT BUDGET WAIT POLL YES EMULATE AS_OF TIER \
-         DEADLINE KEEP_FILES PROVIDER PILOT FRESH LOOKS OPEN PUBLISHED HALF_WIDTH HISTORY PYTHON VENV \
-         TIKTOKEN_CACHE_DIR NLTK_DATA TORCH_INDEX SHELL MAKEFLAGS
-GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command line,$(origin $(v))),$(v)))
-$(foreach v,$(filter-out $(KNOWN),$(GIVEN)),$(error There is no variable $(v); those there are: $(KNOWN)))
+# Which variables a target takes; what it does not take is refused, not ignored.
+WHICH := RUN MODEL TASK PROTOCOL EMULATE AS_OF
+ASKED := $(WHICH) SETTING DATA LIMIT SEED SAMPLES EFFORT LOOKS FRESH
+SPEND := BUDGET PILOT YES
+WAITS := WAIT POLL
+ORDERS := TIER DEADLINE KEEP_FILES
+takes.build := $(ASKED)
+takes.estimate := $(ASKED) HISTORY
+takes.plan := MODEL TASK DATA BUDGET HALF_WIDTH LOOKS SETTING SEED SAMPLES EFFORT EMULATE AS_OF PROTOCOL
+takes.rehearse := $(ASKED) TIER
+takes.submit := $(ASKED) $(SPEND) $(ORDERS)
+takes.collect := $(WHICH) $(WAITS) $(ORDERS)
+takes.run := $(ASKED) $(SPEND) $(WAITS) $(ORDERS)
+takes.score := $(WHICH)
+takes.report := $(WHICH) OPEN
+takes.table := TASK PROTOCOL PUBLISHED
+takes.verify := $(WHICH)
+takes.status := $(WHICH)
+takes.cancel := $(WHICH) $(WAITS)
+takes.orphans := PROVIDER EMULATE
+takes.models := PROVIDER
+takes.prices := MODEL
+FLAGS := EMULATE HISTORY KEEP_FILES OPEN PUBLISHED WAIT YES
+SETUP := PYTHON VENV TIKTOKEN_CACHE_DIR NLTK_DATA TORCH_INDEX SHELL MAKEFLAGS
 
-pick = $(if $($(1)),--$(2) '$($(1))')
-flag = $(if $(filter-out 0 no,$($(1))),--$(2))
-WHICH := $(call pick,RUN,run) $(call pick,MODEL,model) $(call pick,TASK,task) $(call pick,PROTOCOL,protocol) \
-         $(call flag,EMULATE,emulate) $(call pick,AS_OF,as-of)
-ASKED := $(WHICH) $(call pick,SETTING,setting) $(call pick,DATA,data) $(call pick,LIMIT,limit) $(call pick,SEED,seed) \
-         $(call pick,SAMPLES,samples) $(call pick,EFFORT,effort) $(call pick,LOOKS,looks) \
-         $(call pick,FRESH,fresh)
-ORDERS := $(call pick,TIER,tier) $(call pick,DEADLINE,deadline) $(call flag,KEEP_FILES,keep-files)
-SPEND := $(call pick,BUDGET,budget) $(call pick,PILOT,pilot) $(call flag,YES,yes)
-WAITS := $(call flag,WAIT,wait) $(call pick,POLL,poll)
+GOALS := $(or $(MAKECMDGOALS),help)
+TAKEN := $(sort $(foreach goal,$(GOALS),$(takes.$(goal))))
+GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command line,$(origin $(v))),$(v)))
+$(foreach v,$(filter-out $(TAKEN) $(SETUP),$(GIVEN)),$(error make $(GOALS) takes no $(v); it takes \
+  $(or $(TAKEN),no variables)))
+
+# A variable becomes the option of its name in small letters; a flag is given by 1 (or yes), and not by 0 or no.
+option = --$(shell echo $(1) | tr A-Z_ a-z-)
+given = $(if $(filter $(1),$(FLAGS)),$(if $(filter-out 0 no,$($(1))),$(option)),$(if $($(1)),$(option) '$($(1))'))
+options = $(foreach v,$(takes.$(1)),$(call given,$(v)))
+export PERSONA_RUNNER_FROM_MAKE := 1
+
 MINILM := modules.json config.json config_sentence_transformers.json sentence_bert_config.json model.safetensors \
           tokenizer.json tokenizer_config.json special_tokens_map.json vocab.txt 1_Pooling/config.json
 TORCH := $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)')
@@ -35,8 +56,7 @@ TORCH := $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)')
 help: ## this list
 	@echo "usage: make TARGET [VARIABLE=value …]"; echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
-	@echo; echo "variables: MODEL TASK RUN SETTING DATA PROTOCOL LIMIT SEED SAMPLES EFFORT BUDGET WAIT POLL YES EMULATE"
-	@echo "           AS_OF TIER DEADLINE KEEP_FILES PROVIDER PILOT FRESH LOOKS OPEN PUBLISHED HALF_WIDTH HISTORY (README.md)"
+	@echo; echo "variables: $(sort $(foreach v,$(filter takes.%,$(.VARIABLES)),$($(v)))) (README.md)" | fold -sw 100
 
 demo: $(VENV)/.ready ## the whole chain on the embedded emulator: no key, no money, about a minute
 	@$(RUNNER) demo
@@ -45,50 +65,46 @@ data: $(VENV)/.ready ## fetch the published dataset (research use only)
 	@$(RUNNER) data fetch
 
 build: $(VENV)/.ready ## select instances and write the requests of MODEL and TASK
-	@$(RUNNER) build $(ASKED)
+	@$(RUNNER) build $(call options,build)
 
 estimate: $(VENV)/.ready ## counts, tokens and cost, before any money moves
-	@$(RUNNER) estimate $(ASKED) $(call flag,HISTORY,history)
+	@$(RUNNER) estimate $(call options,estimate)
 
 plan: $(VENV)/.ready ## what BUDGET buys, or what HALF_WIDTH needs, for one or several MODELs (MODEL="a b")
-	@$(RUNNER) plan $(foreach m,$(MODEL),--model '$(m)') $(call pick,TASK,task) $(call pick,DATA,data) \
-	  $(call pick,BUDGET,budget) $(call pick,HALF_WIDTH,half-width) $(call pick,LOOKS,looks) \
-	  $(call pick,SETTING,setting) $(call pick,SEED,seed) $(call pick,SAMPLES,samples) $(call pick,EFFORT,effort) \
-	  $(call flag,EMULATE,emulate) $(call pick,AS_OF,as-of) $(call pick,PROTOCOL,protocol)
+	@$(RUNNER) plan $(call options,plan)
 
 rehearse: $(VENV)/.ready ## play what is still to be bought on the emulator at TIER's limits: waves, time, bill
-	@$(RUNNER) rehearse $(ASKED) $(call pick,TIER,tier)
+	@$(RUNNER) rehearse $(call options,rehearse)
 
 submit: $(VENV)/.ready ## build if needed, show the cost, ask, and send
-	@$(RUNNER) submit $(ASKED) $(SPEND) $(ORDERS)
+	@$(RUNNER) submit $(call options,submit)
 
 collect: $(VENV)/.ready ## collect what is finished, submit what became possible (WAIT=1 keeps at it)
-	@$(RUNNER) collect $(WHICH) $(WAITS) $(ORDERS)
+	@$(RUNNER) collect $(call options,collect)
 
 run: $(VENV)/.ready ## all of it: build, estimate, submit, collect, score, report
-	@$(RUNNER) run $(ASKED) $(SPEND) $(WAITS) $(ORDERS)
+	@$(RUNNER) run $(call options,run)
 
 score: $(VENV)/.ready ## result table of a run (the latest by default); free, repeatable
-	@$(RUNNER) score $(WHICH)
+	@$(RUNNER) score $(call options,score)
 
 report: $(VENV)/.ready ## report.md, report.html and the charts of a run (OPEN=1 shows the page)
-	@$(RUNNER) report $(WHICH) $(call flag,OPEN,open)
+	@$(RUNNER) report $(call options,report)
 
 table: $(VENV)/.ready ## all scored runs beside each other (PUBLISHED=1: and the paper's numbers), in results/table.*
-	@$(RUNNER) compare $(call pick,TASK,task) $(call pick,PROTOCOL,protocol) $(call flag,PUBLISHED,published) \
-	  $(foreach form,md csv tex json parquet html,--to results/table.$(form))
+	@$(RUNNER) compare $(call options,table) $(foreach form,md csv tex json parquet html,--to results/table.$(form))
 
 verify: $(VENV)/.ready ## make a run's numbers again from the provider's files, and say whether they match
-	@$(RUNNER) verify $(WHICH)
+	@$(RUNNER) verify $(call options,verify)
 
 status: $(VENV)/.ready ## where runs stand and what happens next
-	@$(RUNNER) status $(WHICH)
+	@$(RUNNER) status $(call options,status)
 
 cancel: $(VENV)/.ready ## cancel a run at the provider and keep what it has answered (WAIT=1 waits for its end)
-	@$(RUNNER) cancel $(WHICH) $(WAITS)
+	@$(RUNNER) cancel $(call options,cancel)
 
 orphans: $(VENV)/.ready ## jobs and files at the provider that no ledger row knows; changes nothing
-	@$(RUNNER) orphans $(call pick,PROVIDER,provider) $(call flag,EMULATE,emulate)
+	@$(RUNNER) orphans $(call options,orphans)
 
 models: $(VENV)/.ready ## the models that are known (of PROVIDER): windows, prices, retirements
 	@$(RUNNER) models $(PROVIDER)

@@ -113,7 +113,7 @@ def find_model(name: str, *, as_of: date | None = None) -> Model:
         instead = f"use {model.successor} instead, or" if model.successor else "choose another, or"
         raise RunnerError(
             f"the model '{model.id}' was shut down by its provider on {model.retires}: {instead} replay a day before "
-            f"that (EMULATE=1 AS_OF={model.retires - timedelta(days=1)}, or --emulate --as-of)",
+            f"that (EMULATE=1 AS_OF={model.retires - timedelta(days=1)})",
             code="model_retired",
         )
     return model

@@ -104,7 +104,7 @@ def test_a_model_that_goes_is_found_until_the_day_before_and_names_a_successor_t
         find_model(name, as_of=model.retires)
     assert refused.value.code == "model_retired"
     assert str(model.retires) in refused.value.sentence
-    assert "--as-of" in refused.value.sentence
+    assert "AS_OF=" in refused.value.sentence
     if model.successor is not None:
         assert model.successor in refused.value.sentence
         successor = find_model(f"{model.provider}/{model.successor}", as_of=max(model.retires, TODAY))

@@ -56,8 +56,8 @@ def approve(
         if before is not None and not before.is_withdrawn:  # a lower BUDGET binds an earlier yes too
             ledger.approve(run.name, before.bound_usd, before.at, budget_usd, before.instances)
         raise RunnerError(
-            f"BUDGET {usd(budget_usd)} is used up: {usd(budget_usd - room)} is bought or held back for this task, "
-            f"model, protocol and corpus; a higher BUDGET buys more."
+            f"`BUDGET` {usd(budget_usd)} is used up: {usd(budget_usd - room)} is bought or held back for this task, "
+            f"model, protocol and corpus; a higher `BUDGET` buys more."
         )
     if not is_rehearsal(run.asked.venue):
         most = "an unknown sum (no price is known)" if room is None else f"at most {usd(room)}"
@@ -90,6 +90,6 @@ def _bound(ledger: Ledger, run: Run, rest_usd: float | None, budget_usd: float |
     """All that the run may ever cost: what it has cost, what it holds back, and the bound on the rest."""
     if rest_usd is None and budget_usd is not None:
         raise RunnerError(
-            f"BUDGET cannot be kept: no price is known for {run.asked.model} at {run.asked.venue}; leave it out."
+            f"`BUDGET` cannot be kept: no price is known for {run.asked.model} at {run.asked.venue}; leave it out."
         )
     return None if rest_usd is None else ledger.spent(run=run.name).total_usd + rest_usd

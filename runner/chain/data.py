@@ -17,6 +17,8 @@ from runner.errors import RunnerError
 
 SAMPLE = "sample"
 """The word for DATA that means: a synthetic corpus, written here when it is not there yet."""
+MOST = 5
+"""Files of a folder that a sentence names."""
 
 
 def open_corpus(workspace: Workspace, benchmark: Benchmark, source: str | None, say: Callable[[str], None]) -> Corpus:
@@ -43,7 +45,7 @@ def find_source(workspace: Workspace, benchmark: Benchmark, source: str | None, 
     if source is not None:
         path = Path(source).expanduser()
         if not path.is_file():
-            raise RunnerError(f"DATA: there is no file {source}; give the path of a corpus, or DATA=sample.")
+            raise RunnerError(_no_file(path))
         return path
     fetched = sorted(home.glob("*.json")) + sorted(home.glob("*.json.gz"))
     if len(fetched) == 1:
@@ -52,6 +54,14 @@ def find_source(workspace: Workspace, benchmark: Benchmark, source: str | None, 
         "No corpus is named: say DATA=path/to/corpus.json, or DATA=sample for a synthetic one; "
         "`make data` fetches the published one into data/."
     )
+
+
+def _no_file(path: Path) -> str:
+    if not path.is_dir():
+        return f"There is no file {path}: give the path of a corpus, DATA=path/to/corpus.json, or DATA=sample."
+    inside = sorted(each.name for each in path.iterdir() if each.is_file() and each.name[0] != ".")
+    held = f"it holds {', '.join(inside[:MOST])}{', …' if len(inside) > MOST else ''}" if inside else "it holds no file"
+    return f"{path} is a folder, and DATA is one file: name the corpus in it ({held})."
 
 
 def fingerprint(workspace: Workspace, path: Path) -> str:

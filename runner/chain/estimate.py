@@ -192,7 +192,7 @@ def _notes(run: Run, current: Price | None, known: Ground, now: datetime, widene
     if current is None:
         notes.append(
             f"price unknown: none is recorded for {run.asked.model} at {run.asked.venue}; no bound can be given, and "
-            f"BUDGET cannot hold"
+            f"`BUDGET` cannot hold"
         )
     else:
         notes.append(f"price: {current}")

@@ -251,7 +251,7 @@ def _notes(goal: Goal) -> Sequence[str]:
         "and scoring again is a further look",
     ]
     if goal.budget_usd is not None:
-        notes.append("BUDGET caps all that is bought of this task, model, protocol and corpus, earlier runs included")
+        notes.append("`BUDGET` caps all that is bought of this task, model, protocol and corpus, earlier runs included")
     return notes
 
 

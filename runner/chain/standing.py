@@ -18,7 +18,7 @@ from runner.providers.base import JobStatus
 PILOT_LOSS = 0.05
 """Share of truncated or rejected pilot answers above which the rest is not bought without a new yes."""
 PILOT = "only a pilot is approved: `make estimate` rests on it (`make plan` after `make score`), `make submit` goes on"
-BOUND = "the approved bound is reached: `make submit` (or a higher BUDGET) buys more"
+BOUND = "the approved bound is reached: `make submit` (or a higher `BUDGET`) buys more"
 """What is said where nothing more may be bought without a new yes."""
 LOST = "lost: "
 """How the error of a job begins whose answers can be had no more."""

@@ -72,7 +72,7 @@ def buy(
         if not huge.is_empty():
             holds = f"the batch queue of {run.asked.model} ({queue.most_tokens:,} tokens)"
             said = f"{huge.height:,} requests are larger than {holds}"
-            say(f"{said} and are not sent; a higher --tier may hold them.")
+            say(f"{said} and are not sent; a higher `TIER` may hold them.")
             affordable = affordable.filter(pl.col("tokens") <= queue.most_tokens)
             if affordable.is_empty():
                 return Bought(0, wanted.height, said)

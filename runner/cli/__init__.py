@@ -13,12 +13,14 @@ import click
 
 from runner.cli.commands import build, cancel, clean, collect, estimate, run, status, submit
 from runner.cli.compare import compare
+from runner.cli.office import LEFT
 from runner.cli.plan import plan
 from runner.cli.prices import prices
 from runner.cli.rehearse import rehearse
 from runner.cli.results import report, score, verify
 from runner.cli.tools import data, demo, emulator
 from runner.cli.venues import models, orphans
+from runner.cli.wording import calls_make, refusal, worded
 from runner.errors import RunnerError
 
 DISK_FULL = ("No space left", "File too large", "Disk quota exceeded", "disk is full")
@@ -66,13 +68,12 @@ def main() -> None:
     except RunnerError as error:
         _stop(error.sentence, error.exit_code)
     except click.ClickException as error:
+        if calls_make():
+            _stop(refusal(error), 2)
         error.show()
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
-        _stop(
-            "Stopped; nothing is lost. Jobs that were sent go on at the provider; the same command goes on from here.",
-            130,
-        )
+        _stop(LEFT, 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -92,5 +93,5 @@ def main() -> None:
 
 
 def _stop(sentence: str, code: int) -> None:
-    click.echo(sentence, err=True)
+    click.echo(worded(sentence), err=True)
     sys.exit(code)

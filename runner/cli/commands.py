@@ -80,11 +80,13 @@ def submit(
         run = here.build(chosen)
         if run.explanation:
             say(run.explanation)
-            return
-        if here.submit(run, budget, yes, pilot, quiet=as_json, may_overrule=True):
+        elif here.submit(run, budget, yes, pilot, quiet=as_json, may_overrule=True):
             standings = here.advance([run.name])
             _show_standings(here, standings, as_json)
             problems(standings)
+            return
+        if as_json:
+            _show_standings(here, here.standings([run.name]), as_json)
 
 
 @click.command()
@@ -143,6 +145,8 @@ def run(
             say(one.explanation)
         else:
             if not here.submit(one, budget, yes, pilot, quiet=as_json):
+                if as_json:
+                    _show_standings(here, here.standings([one.name]), as_json)
                 return
             standings = here.wait([one.name], poll)
             problems(standings)
@@ -166,13 +170,11 @@ def run(
 )
 def status(as_json: bool, exit_code: bool, **chosen: Any) -> None:
     """Where runs stand and what happens next; asks no provider."""
-    from runner.chain.runs import read_run
-    from runner.chain.standing import standing
     from runner.chain.views import standing_notes
 
     with office() as here:
         names = here.open_runs(chosen) or [here.pick(chosen).name]
-        standings = [standing(here.workspace, here.ledger, read_run(here.workspace, name)) for name in names]
+        standings = here.standings(names)
         _show_standings(here, standings, as_json, standing_notes(standings, here.ledger, here.limits))
     if exit_code and any(standing.problem or standing.needs_yes for standing in standings):
         sys.exit(1)
@@ -198,12 +200,17 @@ def cancel(wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> None
 
 
 @click.command()
-def clean() -> None:
+@options.as_json
+def clean(as_json: bool) -> None:
     """Remove what can be made again: converted corpora, and runs that never bought anything."""
     from runner.chain.clean import clean as sweep
 
     with office() as here:
-        for folder in sweep(here.workspace, here.ledger, say):
+        removed = sweep(here.workspace, here.ledger, say)
+        if as_json:
+            print_json({"removed": removed})
+            return
+        for folder in removed:
             say(f"Removed {folder}")
         say("What is left was bought, or made from it: answers, raw files, scores and the ledger.")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from runner.cli import options
 from runner.cli.office import say, show
 
 
@@ -22,19 +23,29 @@ from runner.cli.office import say, show
     type=click.Path(path_type=Path),
     help="Write it too: .md, .csv, .tex, .json, .parquet or .html, by the suffix. May be given several times.",
 )
+@options.as_json
 def compare(
-    runs: tuple[str, ...], task: str | None, protocol: str | None, published: bool, targets: tuple[Path, ...]
+    runs: tuple[str, ...],
+    task: str | None,
+    protocol: str | None,
+    published: bool,
+    targets: tuple[Path, ...],
+    as_json: bool,
 ) -> None:
     """The leaderboard: scored RUNs beside each other (all of results/), with the tests of each two models."""
     from runner.chain.compare import check_target, write_comparison
     from runner.chain.compare import compare as put_beside
     from runner.chain.runs import Workspace
+    from runner.reporting.exports import exported
     from runner.reporting.leaderboard import comparison_tables
 
     for path in targets:
         check_target(path)
     found = put_beside(Workspace(Path.cwd()), runs, task=task, protocol=protocol, published=published)
-    show(*comparison_tables(found))
+    if as_json:
+        click.echo(exported(found, Path("table.json")).decode())
+    else:
+        show(*comparison_tables(found))
     for remark in found.remarks:
         say(remark)
     for path in targets:

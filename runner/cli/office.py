@@ -22,8 +22,9 @@ from runner.chain.build import Wanted, build
 from runner.chain.calibrate import calibrate
 from runner.chain.estimate import estimate
 from runner.chain.runs import Run, Workspace, latest_run, read_run, touch
-from runner.chain.standing import Standing, halted, open_runs
+from runner.chain.standing import Standing, halted, open_runs, standing
 from runner.chain.views import job_views
+from runner.cli.wording import worded, worded_all, worded_table
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Ledger, State
 from runner.providers.counting import Count, counter_of
@@ -45,19 +46,20 @@ VARIANTS = {"min_history": "min_history", "history_lag": "history_lag_days", "ma
 
 def say(sentence: str) -> None:
     """A line about the work goes to stderr, so that tables and JSON can be piped."""
-    click.echo(sentence, err=True)
+    click.echo(worded(sentence), err=True)
 
 
 def show(*tables: Table) -> None:
     """Print tables on stdout."""
     for table in tables:
-        print_table(table, sys.stdout)
+        print_table(worded_table(table), sys.stdout)
         click.echo()
 
 
-def print_json(value: object) -> None:
-    """Print a value on stdout, for programs."""
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode())
+def print_json(value: object, *, verbatim: bool = False) -> None:
+    """Print a value on stdout, for programs; ``verbatim`` where its texts are not ours."""
+    said = value if verbatim else worded_all(value)
+    click.echo(orjson.dumps(said, option=orjson.OPT_INDENT_2, default=str).decode())
 
 
 @dataclass
@@ -240,6 +242,10 @@ class Office:
         """Collect what ended and submit what became possible, once."""
         return advance(self.workspace, self.ledger, names, self.connect, self.now, tell, self.orders)
 
+    def standings(self, names: Sequence[str]) -> list[Standing]:
+        """Where runs stand by what is here; asks no provider."""
+        return [standing(self.workspace, self.ledger, read_run(self.workspace, name)) for name in names]
+
     def wait(self, names: Sequence[str], poll: float | None) -> list[Standing]:
         """Advance until everything is answered or cannot go on, showing each batch."""
         pause = poll or 1.0
@@ -249,20 +255,20 @@ class Office:
             def tell(sentence: str) -> None:
                 if sentence not in told:  # what is said at every poll is said once
                     told.add(sentence)
-                    display.note(sentence)
+                    display.note(worded(sentence))
 
             while True:
                 standings = self.advance(names, tell)
-                rehearsed = all(is_rehearsal(standing.run.asked.venue) for standing in standings)
-                if not any(standing.is_moving for standing in standings):
+                rehearsed = all(is_rehearsal(each.run.asked.venue) for each in standings)
+                if not any(each.is_moving for each in standings):
                     if self.ledger.jobs(states=[State.COLLECTED]):
                         self.advance(names, tell)  # input files that could not be removed: once more
                     return standings
                 step = min(pause, 0.2) if rehearsed and poll is None else pause
-                money = [self.ledger.spent(run=standing.run.name) for standing in standings]
+                money = [self.ledger.spent(run=each.run.name) for each in standings]
                 spent = sum(each.billed_usd for each in money) if all(each.is_known for each in money) else None
-                done = sum(standing.final for standing in standings)
-                total = sum(standing.total for standing in standings)
+                done = sum(each.final for each in standings)
+                total = sum(each.total for each in standings)
                 footer = f"{done:,} of {total:,} answered, {usd(spent)} so far"
                 display.show(job_views(standings, self.ledger), footer)
                 time.sleep(step)
@@ -274,15 +280,22 @@ def _asker(yes: bool) -> Any:
         if yes:
             return True
         if not sys.stdin.isatty():
-            raise RunnerError(f"{question} Nobody is there to answer: YES=1 (--yes) says yes.")
-        return click.confirm(question, err=True)
+            raise RunnerError(f"{question} Nobody is there to answer: YES=1 says yes.")
+        return click.confirm(worded(question), err=True)
 
     return ask
 
 
+LEFT = "Stopped; nothing is lost. Jobs that were sent go on at the provider; the same command goes on from here."
+REHEARSED = (
+    "Stopped; nothing is lost. This is a rehearsal on the emulator: nothing was sent anywhere and nothing is paid for; "
+    "the same command goes on from here."
+)
+
+
 @contextmanager
-def office() -> Iterator[Office]:
-    """The folder where the command was called, with its ledger."""
+def office(left: str | None = None) -> Iterator[Office]:
+    """The folder where the command was called, with its ledger. ``left`` is what Ctrl-C is answered with."""
     workspace = Workspace(Path.cwd())
     if not workspace.ledger.exists() and any(workspace.results.glob("*/parts/*.parquet")):
         raise RunnerError(
@@ -292,11 +305,17 @@ def office() -> Iterator[Office]:
     with ExitStack() as exits:
         ledger = Ledger(workspace.ledger)
         exits.callback(ledger.close)
-        yield Office(workspace, ledger, os.environ, exits)
+        here = Office(workspace, ledger, os.environ, exits)
+        try:
+            yield here
+        except (KeyboardInterrupt, click.Abort):
+            is_rehearsed = here.providers and all(is_rehearsal(venue) for _, venue in here.providers)
+            sentence = left or (REHEARSED if is_rehearsed else LEFT)
+            raise RunnerError(sentence, code="interrupted", exit_code=130) from None
 
 
 def problems(standings: Iterable[Standing]) -> None:
     """End with exit code 1 when a run cannot go on by itself."""
-    said = [f"{standing.run.name}: {standing.problem}" for standing in standings if standing.problem]
+    said = [f"{each.run.name}: {each.problem}" for each in standings if each.problem]
     if said:
         raise RunnerError("\n".join(said), code="stopped", exit_code=1)

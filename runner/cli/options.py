@@ -100,7 +100,7 @@ asked = together(
     ),
 )
 candidates = together(
-    click.option("--model", "models", multiple=True, help="A candidate; may be given several times."),
+    click.option("--model", "models", multiple=True, callback=_split, help="A candidate; may be given several times."),
     _task,
     _where,
     _question,

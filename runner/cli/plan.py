@@ -24,7 +24,7 @@ def plan(models: tuple[str, ...], budget: float | None, half_width: float | None
     from runner.reporting.plan_view import plan_tables
 
     if budget is not None and half_width is not None:
-        raise RunnerError("Either --budget or --half-width: each of them says what the other will be.")
+        raise RunnerError("Either `BUDGET` or `HALF_WIDTH`: each of them says what the other will be.")
     with office() as here:
         free = {**chosen, "limit": None, "fresh": 0}
         wanted = [here.wanted({**free, "model": model}) for model in dict.fromkeys(models or ("",))]

@@ -23,6 +23,11 @@ from runner.reporting.rehearsal_view import Course
 from runner.reporting.steps import steps
 from runner.venues import rehearsed_day
 
+LEFT = (
+    "Stopped. A rehearsal is played on the emulator, in a folder that is thrown away: nothing was sent anywhere and "
+    "nothing was bought; the same command plays it anew."
+)
+
 
 @click.command()
 @options.asked
@@ -34,7 +39,7 @@ def rehearse(tier: str | None, as_json: bool, **chosen: Any) -> None:
     from runner.chain.rehearse import EXPIRING
     from runner.reporting.rehearsal_view import Rehearsed, rehearsal_table
 
-    with office() as here:
+    with office(LEFT) as here:
         here.obey(tier, None, keep_files=True)
         here.check_key({**chosen, "emulate": True})
         run = here.build(chosen)
@@ -42,6 +47,8 @@ def rehearse(tier: str | None, as_json: bool, **chosen: Any) -> None:
         n = expected.total.to_buy
         if not n:
             say("Nothing to rehearse: every request is answered or on its way.")
+            if as_json:
+                print_json({"title": expected.title, "calm": None, "troubled": None})
             return
         found = providers.tier_of(run.asked.provider, here.env_of(run.asked.provider))
         day = rehearsed_day(run.asked.venue)

@@ -12,6 +12,7 @@ import click
 
 from runner.cli import options
 from runner.cli.office import NOWHERE, Office, office, print_json, say, show
+from runner.cli.wording import worded
 from runner.reporting.summary import Summary
 
 
@@ -30,14 +31,19 @@ def score(as_json: bool, **chosen: Any) -> None:
 @click.command()
 @options.which
 @click.option("--open", "opens", is_flag=True, help="Show the page in the browser.")
-def report(opens: bool, **chosen: Any) -> None:
+@options.as_json
+def report(opens: bool, as_json: bool, **chosen: Any) -> None:
     """Write report.md, report.html and the charts of a run (the latest by default)."""
     from runner.chain.score import scored
 
     with office() as here:
         run = here.pick(chosen)
         scored(here.workspace, here.ledger, run)
-        _, page, *_ = write_reports(here, run.name)
+        files = write_reports(here, run.name)
+        _, page, *_ = files
+        if as_json:
+            written = [str(path.relative_to(here.workspace.root)) for path in files if path.exists()]
+            print_json({"run": run.name, "files": written})
         if opens and not webbrowser.open(page.resolve().as_uri()):
             say(f"No browser could be started here; open {page} in one.")
 
@@ -92,7 +98,7 @@ def show_scores(here: Office, summary: Summary, as_json: bool) -> None:
     show(result_table(summary, brief=True))
     if summary.effects:
         show(effects_table(summary, brief=True))
-    click.echo(headline(summary))
+    click.echo(worded(headline(summary)))
 
 
 def show_bill(here: Office, name: str) -> None:

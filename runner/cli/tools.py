@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import orjson
 
 from runner.cli import options
 from runner.cli.office import office, print_json, problems, say, show
 from runner.cli.results import judge, show_scores
+from runner.reporting.summary import Summary
 
 
 @click.group()
@@ -20,25 +22,31 @@ def data() -> None:
 
 @data.command()
 @click.option("--revision", help="A commit or branch of the dataset.")
-def fetch(revision: str | None) -> None:
+@options.as_json
+def fetch(revision: str | None, as_json: bool) -> None:
     """Fetch the published dataset into data/ (research use only)."""
     from runner.chain.data import fetch as get
 
     with office() as here:
         path = get(here.workspace, revision, say)
+        if as_json:
+            print_json({"path": str(path.relative_to(here.workspace.root)), "bytes": path.stat().st_size})
         say(f"The corpus is in {path.relative_to(here.workspace.root)}; commands find it there.")
 
 
 @data.command()
 @click.argument("path", type=click.Path(dir_okay=False, path_type=Path), default=Path("data/sample.jsonl"))
-@click.option("--posts", type=click.IntRange(1), default=2000, show_default=True)
-@click.option("--seed", type=int, default=7, show_default=True)
+@click.option("--posts", type=click.IntRange(1), default=2000, show_default=True, help="How many.")
+@click.option("--seed", type=int, default=7, show_default=True, help="Of every random choice.")
 @click.option("--no-habits", is_flag=True, help="Authors without habits: nothing personal to find.")
-def sample(path: Path, posts: int, seed: int, no_habits: bool) -> None:
+@options.as_json
+def sample(path: Path, posts: int, seed: int, no_habits: bool, as_json: bool) -> None:
     """Write a synthetic corpus to PATH (.json, .jsonl, .gz, .zst by its name)."""
     from runner.chain.data import write_sample
 
     write_sample(path, posts=posts, seed=seed, habits=not no_habits)
+    if as_json:
+        print_json({"path": str(path), "posts": posts, "bytes": path.stat().st_size})
     say(f"Wrote {posts:,} synthetic posts to {path} ({path.stat().st_size / 1e6:,.1f} MB).")
 
 
@@ -69,13 +77,15 @@ def emulator(arguments: tuple[str, ...]) -> None:
 
 
 @click.command()
-def demo() -> None:
+@options.as_json
+def demo(as_json: bool) -> None:
     """The whole chain for 3.1, 3.2 and 3.3 on a synthetic corpus and the emulator: no key, no money."""
     from runner.chain.report import write_report
     from runner.venues import is_rehearsal
 
     with office() as here:
         written: list[str] = []
+        summaries: list[Summary] = []
         bought = 0
         for task in ("3.1", "3.2", "3.3"):
             say(f"\n=== Task {task}: build, estimate, submit, collect, score (EMULATE=1) ===")
@@ -83,11 +93,13 @@ def demo() -> None:
             run = here.build(asked)
             assert is_rehearsal(run.asked.venue)
             before = len(here.ledger.jobs(run=run.name))
-            here.submit(run, None, yes=True)
+            here.submit(run, None, yes=True, quiet=as_json)
             standings = here.wait([run.name], None)
             problems(standings)
             bought += len(here.ledger.jobs(run=run.name)) - before
-            show_scores(here, judge(here, run.name), as_json=False)
+            summaries.append(judge(here, run.name))
+            if not as_json:
+                show_scores(here, summaries[-1], as_json=False)
             _, page, _ = write_report(here.workspace, run, files=False)
             written.append(str(page.relative_to(here.workspace.root)))
         if bought:
@@ -97,6 +109,9 @@ def demo() -> None:
         else:
             say("Nothing was bought: every answer was already there.")
         say("Read: " + ", ".join(written))
+        if as_json:
+            tables = [orjson.loads(each.to_json()) for each in summaries]
+            print_json({"summaries": tables, "pages": written, "batches": bought}, verbatim=True)
 
 
 _DEMO: dict[str, Any] = {

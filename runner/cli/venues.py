@@ -51,10 +51,11 @@ def orphans(
     with office() as here:
         venues = _venues(here, wanted, emulate)
         if not venues:
-            raise RunnerError("No run was sent from this folder yet: name the provider by --provider openai.")
+            raise RunnerError("No run was sent from this folder yet: name the provider: PROVIDER=openai.")
         named = adopt or cancel or delete
         if named and len(venues) > 1:
-            raise RunnerError(f"Say where {named} lies: --provider {' or --provider '.join(p for p, _ in venues)}.")
+            raise RunnerError(f"Say where {named} lies: {' or '.join(f'PROVIDER={name}' for name, _ in venues)}.")
+        found: list[dict[str, object]] = []
         for provider_name, venue in venues:
             try:
                 provider = here.connect(provider_name, venue)
@@ -66,13 +67,15 @@ def orphans(
                 elif delete:
                     _delete(provider, delete)
                 else:
-                    found = find_orphans(here.workspace, here.ledger, provider)
-                    if as_json:
-                        print_json({"venue": venue, "orphans": [asdict(orphan) for orphan in found]})
-                    else:
-                        show(orphan_table(venue, found))
+                    there = find_orphans(here.workspace, here.ledger, provider)
+                    found += [{"venue": venue, **asdict(orphan)} for orphan in there]
+                    if not as_json:
+                        show(orphan_table(venue, there))
             except Unreachable as trouble:
                 raise RunnerError(f"{venue} could not be asked: {trouble}", exit_code=1) from None
+        if as_json:
+            done = {"adopted": adopt, "cancelled": cancel, "deleted": delete}
+            print_json({"venues": [venue for _, venue in venues], "orphans": found, **done})
 
 
 def _cancel(provider: Provider, job: str) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import socket
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import NoReturn
@@ -17,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Bind first, say the port, then load what takes time: early callers wait in the socket's queue."""
     options = _options(sys.argv[1:] if arguments is None else arguments)
     if options.list_faults:
-        _list_faults()
+        _list_faults(options.json)
         return
     # The protocol is named because asyncio sets TCP_NODELAY only then: without it each answer takes 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -56,9 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         part = options.port_file.with_suffix(".part")
         part.write_text(f"{port}\n")
         part.replace(options.port_file)
-    print(f"http://127.0.0.1:{port}", flush=True)
-    for name in options.protocol or HOSTS:
-        print(f"{HOSTS[name].variable}=http://127.0.0.1:{port}/{name}{HOSTS[name].path}", flush=True)
+    url = f"http://127.0.0.1:{port}"
+    addresses = {HOSTS[name].variable: f"{url}/{name}{HOSTS[name].path}" for name in options.protocol or HOSTS}
+    if options.json:
+        print(json.dumps({"url": url, "variables": addresses}), flush=True)
+    else:
+        print("\n".join([url, *(f"{name}={address}" for name, address in addresses.items())]), flush=True)
     serve(service, listener)
 
 
@@ -103,14 +108,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--protocol", action="append", default=[], metavar="NAME", help="whose address to print")
     parser.add_argument("--fault", action="append", default=[], metavar="NAME[:RATE]", help="misbehave")
     parser.add_argument("--list-faults", action="store_true", help="say which faults there are, and end")
+    parser.add_argument("--json", action="store_true", help="say the addresses, or the faults, as one line of JSON")
     parser.add_argument("--config", type=Path, metavar="FILE", help="these options in TOML or JSON; faults in a table")
     parser.add_argument("--exit-with-stdin", action="store_true", help="stop when standard input ends")
     return parser
 
 
-def _list_faults() -> None:
+def _list_faults(as_json: bool) -> None:
     from runner.emulator.faults import FAULTS
 
+    if as_json:
+        print(json.dumps([asdict(fault) for fault in FAULTS.values()], default=str))
+        return
     for fault in FAULTS.values():
         bound = " At most two in a row." if fault.is_bounded else ""
         whose = f" Only {', '.join(fault.providers)}." if fault.providers else ""

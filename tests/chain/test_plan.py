@@ -58,7 +58,7 @@ def test_a_budget_becomes_whole_instances_and_more_of_it_a_larger_beginning(here
     for candidate, usd in ((small, 0.03), (large, 0.1)):
         chosen = candidate["chosen"]
         assert chosen["high_usd"] <= usd < chosen["high_usd"] * (1 + 3 / chosen["instances"])
-        assert f"LIMIT={chosen['instances']} " in candidate["command"]
+        assert f"--limit {chosen['instances']} " in candidate["command"]
         assert chosen["low_usd"] < chosen["mid_usd"] < chosen["high_usd"] <= chosen["bound_usd"]
     assert small["chosen"]["instances"] < large["chosen"]["instances"]
     assert small["rests_on"] == "assumptions"
@@ -146,7 +146,7 @@ def billed(place: Place) -> float:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--budget", "1", "--half-width", "0.1"), "Either --budget or --half-width"),
+        (("--budget", "1", "--half-width", "0.1"), "Either `BUDGET` or `HALF_WIDTH`"),
         (("--setting", "none-conv"), "leave out none-conv"),
     ],
 )

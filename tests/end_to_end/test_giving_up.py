@@ -33,7 +33,7 @@ def test_a_cancelled_run_keeps_what_was_answered_and_goes_on_only_when_told(plac
     assert place.call("collect").stderr.startswith("Nothing is open"), "nothing is sent after the word"
     assert set(place.times_billed()) == kept
     again = place.call("status", *_asked(corpus)[:4], "--emulate")
-    assert "make submit" in again.stdout
+    assert "`persona-runner submit`" in again.stdout
     place.misbehave(clock="auto")
     place.call("run", *_asked(corpus), "--yes")
     assert place.times_billed() == dict.fromkeys(place.asked(), 1)
@@ -44,7 +44,7 @@ def test_a_run_is_cancelled_only_by_its_name(place: Place, corpus: Path) -> None
     place.call("submit", *_asked(corpus))
     refused = place.call("cancel", check=False)
     assert refused.returncode == 2
-    assert "RUN=" in refused.stderr
+    assert "--run <its name>" in refused.stderr
 
 
 def test_what_was_never_sent_is_closed_by_a_cancel(place: Place, corpus: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_model_that_is_gone_is_named_with_its_day_and_replayed_only_on_the_emu
     assert gone.returncode == 2
     assert "2026-10-23" in gone.stderr
     real = place.call("build", *_asked(corpus, 3, "o4-mini")[:-1], "--as-of", "2026-06-01", check=False)
-    assert (real.returncode, "EMULATE=1" in real.stderr) == (2, True)
+    assert (real.returncode, "--emulate" in real.stderr) == (2, True)
     place.call("run", *_asked(corpus, 3, "o4-mini"), "--as-of", "2026-06-01", "--yes")
     assert place.summary()["state"] == "complete"
     assert place.summary()["venue"] == "emulator:openai@2026-06-01"

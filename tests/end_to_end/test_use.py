@@ -86,12 +86,13 @@ def test_a_corpus_without_an_instance_is_an_explained_end(place: Place) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--task", "3.1", "--data", "sample", "--emulate"], "MODEL=…"),
+        (["--task", "3.1", "--data", "sample", "--emulate"], "--model …"),
         (["--model", "gpt-5.4-mini", "--task", "9", "--data", "sample", "--emulate"], "3.1, 3.2"),
         (["--model", "gpt-5.4-minni", "--task", "3.1", "--data", "sample", "--emulate"], ""),
         (["--model", "o4-mini", "--task", "3.1", "--data", "sample", "--emulate"], "2026-10-23"),
         (["--model", "gpt-5.4-mini", "--task", "3.1", "--data", "no.json", "--emulate"], "no.json"),
-        (["--model", "gpt-5.4-mini", "--task", "3.1", "--emulate"], "DATA=sample"),
+        (["--model", "gpt-5.4-mini", "--task", "3.1", "--data", "data", "--emulate"], "folder"),
+        (["--model", "gpt-5.4-mini", "--task", "3.1", "--emulate"], "--data sample"),
         (["--model", "gpt-5.4-mini", "--task", "3.1", "--data", "bad.json", "--emulate"], "bad.json"),
         (["--run", "nobody"], "nobody"),
         (

@@ -112,4 +112,4 @@ def test_a_run_without_scores_is_one_sentence(place: Place, corpus: Path) -> Non
     place.call("build", *asked(corpus))
     done = place.call("verify", check=False)
     assert done.returncode == 2
-    assert "make score" in done.stderr
+    assert "persona-runner score" in done.stderr

@@ -109,7 +109,7 @@ def again_until_complete(place: Place, words: Sequence[str]) -> Generator[str, N
             yield f"it ended with {done.returncode}: {last_line(done.stderr)}"
         if place.has_results() and place.summary()["state"] == "complete":
             return True
-        if done.returncode == 1 and "make submit" in done.stderr:  # only a new yes goes on from here
+        if done.returncode == 1 and "submit`" in done.stderr:  # only a new yes goes on from here
             place.call("submit", *words[1:], check=False)
     yield f"it is never complete; at last it said: {last_line(done.stderr)}"
     return False
