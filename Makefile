@@ -15,6 +15,7 @@ SPEND := BUDGET PILOT YES
 WAITS := WAIT POLL
 ORDERS := TIER DEADLINE KEEP_FILES
 takes.build := $(ASKED)
+takes.show := $(ASKED) N
 takes.estimate := $(ASKED) HISTORY
 takes.plan := MODEL TASK DATA BUDGET HALF_WIDTH LOOKS SETTING SEED SAMPLES EFFORT EMULATE AS_OF PROTOCOL
 takes.rehearse := $(ASKED) TIER
@@ -50,7 +51,7 @@ MINILM := modules.json config.json config_sentence_transformers.json sentence_be
 TORCH := $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo data build estimate plan rehearse submit collect run score report table verify status cancel orphans models prices clean \
+.PHONY: help demo data build show estimate plan rehearse submit collect run score report table verify status cancel orphans models prices clean \
         test test-all faults lint bench statistics setup wordnet sbert
 
 help: ## this list
@@ -66,6 +67,9 @@ data: $(VENV)/.ready ## fetch the published dataset (research use only)
 
 build: $(VENV)/.ready ## select instances and write the requests of MODEL and TASK
 	@$(RUNNER) build $(call options,build)
+
+show: $(VENV)/.ready ## the prompts of N instances as they would be sent, with what differs between settings marked
+	@$(RUNNER) show $(call options,show)
 
 estimate: $(VENV)/.ready ## counts, tokens and cost, before any money moves
 	@$(RUNNER) estimate $(call options,estimate)

@@ -77,13 +77,8 @@ def build(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Run:
 
     Raises RunnerError for an unknown model, task or setting, an unreadable corpus, and a window too small.
     """
-    model = models.find_model(wanted.model, as_of=wanted.as_of or now.date())
-    model.reasoning_allowance_of(wanted.effort)  # an effort that it does not take is said before any work
-    benchmark, task = find_task(wanted.task, wanted.protocol)
-    settings = _settings(task, wanted.settings)
-    _venue(model, wanted)  # likewise what cannot be rehearsed
-    corpus = open_corpus(workspace, benchmark, wanted.source, say)
-    asked = asked_of(wanted, model, benchmark.name, task, settings, corpus)
+    found = resolve(workspace, wanted, now, say)
+    model, task, corpus, asked = found.model, found.task, found.corpus, found.asked
     folders = Folders(workspace, asked.name)
     if folders.run_json.exists():
         touch(workspace, asked.name)
@@ -98,6 +93,27 @@ def build(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Run:
     write_run(workspace, run)
     reached(Point.BUILT)
     return run
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A wanted run with its names looked up."""
+
+    model: models.Model
+    task: Task
+    corpus: Corpus
+    asked: Asked
+
+
+def resolve(workspace: Workspace, wanted: Wanted, now: datetime, say: Say) -> Resolved:
+    """Look up model, task, settings and corpus. Raises RunnerError for what is unknown, before any long work."""
+    model = models.find_model(wanted.model, as_of=wanted.as_of or now.date())
+    model.reasoning_allowance_of(wanted.effort)  # an effort that it does not take is said before any work
+    benchmark, task = find_task(wanted.task, wanted.protocol)
+    settings = _settings(task, wanted.settings)
+    _venue(model, wanted)  # likewise what cannot be rehearsed
+    corpus = open_corpus(workspace, benchmark, wanted.source, say)
+    return Resolved(model, task, corpus, asked_of(wanted, model, benchmark.name, task, settings, corpus))
 
 
 def asked_of(
@@ -245,7 +261,7 @@ def for_model(requests: Iterator[Request], model: models.Model, asked: Asked) ->
 def _venue(model: models.Model, wanted: Wanted) -> str:
     if not wanted.emulate:
         if wanted.as_of is not None:
-            raise RunnerError("--as-of replays a day on the emulator: give EMULATE=1 (--emulate) with it.")
+            raise RunnerError("`AS_OF` replays a day on the emulator: give EMULATE=1 with it.")
         return providers.venue_of(model.provider, wanted.env)
     return rehearsal(model.provider, wanted.as_of)
 

@@ -18,6 +18,7 @@ from runner.cli.plan import plan
 from runner.cli.prices import prices
 from runner.cli.rehearse import rehearse
 from runner.cli.results import report, score, verify
+from runner.cli.show import show
 from runner.cli.tools import data, demo, emulator
 from runner.cli.venues import models, orphans
 from runner.cli.wording import calls_make, refusal, worded
@@ -38,6 +39,7 @@ def cli() -> None:
 
 for command in (
     build,
+    show,
     estimate,
     plan,
     rehearse,
