@@ -8,7 +8,8 @@ RUNNER := $(BIN)/persona-runner
 export TIKTOKEN_CACHE_DIR ?= $(CURDIR)/.venv/tiktoken
 export NLTK_DATA ?= $(abspath $(VENV))/nltk_data
 
-# Which variables a target takes; what it does not take is refused, not ignored.
+# Which variables a target takes, and which of them its command takes without an option (names.…). What it does not
+# take is refused, not ignored.
 WHICH := RUN MODEL TASK PROTOCOL EMULATE AS_OF
 ASKED := $(WHICH) SETTING DATA LIMIT SEED SAMPLES EFFORT LOOKS FRESH
 SPEND := BUDGET PILOT YES
@@ -30,7 +31,9 @@ takes.status := $(WHICH)
 takes.cancel := $(WHICH) $(WAITS)
 takes.orphans := PROVIDER EMULATE
 takes.models := PROVIDER
+names.models := PROVIDER
 takes.prices := MODEL
+names.prices := MODEL
 FLAGS := EMULATE HISTORY KEEP_FILES OPEN PUBLISHED WAIT YES
 SETUP := PYTHON VENV TIKTOKEN_CACHE_DIR NLTK_DATA TORCH_INDEX SHELL MAKEFLAGS
 
@@ -43,7 +46,7 @@ $(foreach v,$(filter-out $(TAKEN) $(SETUP),$(GIVEN)),$(error make $(GOALS) takes
 # A variable becomes the option of its name in small letters; a flag is given by 1 (or yes), and not by 0 or no.
 option = --$(shell echo $(1) | tr A-Z_ a-z-)
 given = $(if $(filter $(1),$(FLAGS)),$(if $(filter-out 0 no,$($(1))),$(option)),$(if $($(1)),$(option) '$($(1))'))
-options = $(foreach v,$(takes.$(1)),$(call given,$(v)))
+options = $(foreach v,$(takes.$(1)),$(if $(filter $(v),$(names.$(1))),$($(v)),$(call given,$(v))))
 export PERSONA_RUNNER_FROM_MAKE := 1
 
 MINILM := modules.json config.json config_sentence_transformers.json sentence_bert_config.json model.safetensors \
@@ -111,10 +114,10 @@ orphans: $(VENV)/.ready ## jobs and files at the provider that no ledger row kno
 	@$(RUNNER) orphans $(call options,orphans)
 
 models: $(VENV)/.ready ## the models that are known (of PROVIDER): windows, prices, retirements
-	@$(RUNNER) models $(PROVIDER)
+	@$(RUNNER) models $(call options,models)
 
 prices: $(VENV)/.ready ## what a million tokens of MODEL cost in a batch, and when that changes
-	@$(RUNNER) prices $(MODEL)
+	@$(RUNNER) prices $(call options,prices)
 
 clean: $(VENV)/.ready ## remove what can be made again; never answers, raw files or the ledger
 	@$(RUNNER) clean
