@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from runner.metrics.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,21 @@ class Score:
     coverage: float
     floor: str | None = None
     note: str | None = None
+
+
+def score_of(
+    interval: Interval,
+    setting: str,
+    group: str,
+    metric: str,
+    *notes: str | None,
+    n: int,
+    coverage: float,
+    floor: str | None = None,
+) -> Score:
+    """The cell of an estimate; what the interval has to say comes last in its note."""
+    note = "; ".join(each for each in (*notes, interval.note) if each) or None
+    return Score(setting, group, metric, interval.value, interval.low, interval.high, n, coverage, floor, note)
 
 
 EffectKind = Literal["main", "simple", "arm", "floor", "model"]

@@ -17,7 +17,7 @@ from runner.benchmarks.personaconvbench.paper.judging import USED, judge, judge_
 from runner.benchmarks.personaconvbench.paper.rivals import PRIMARY, SEED, beats
 from runner.benchmarks.personaconvbench.paper.usable import best, complete, usable
 from runner.metrics import classification, embeddings, intervals, nltk_bleu, regression, text
-from runner.metrics.score import Score
+from runner.metrics.score import Score, score_of
 from runner.metrics.statistic import Statistic, mean
 
 METRICS: dict[Kind, tuple[str, ...]] = {
@@ -98,19 +98,9 @@ def _cells(
         weights, authors = np.ones(used.height), used["user"].to_numpy().astype(object)
         found = intervals.intervals(statistics, weights, authors, SEED) if statistics else _UNKNOWN
         for metric, interval in zip(names, found, strict=True):
-            notes = (note, _NOTES.get(metric), remark, interval.note)
-            yield Score(
-                setting=setting,
-                group=group,
-                metric=metric,
-                value=interval.value,
-                low=interval.low,
-                high=interval.high,
-                n=used["instance_id"].n_unique(),
-                coverage=coverage,
-                floor=floor,
-                note="; ".join(part for part in notes if part) or None,
-            )
+            notes = (note, _NOTES.get(metric), remark)
+            n = used["instance_id"].n_unique()
+            yield score_of(interval, setting, group, metric, *notes, n=n, coverage=coverage, floor=floor)
 
 
 _UNKNOWN = (intervals.Interval(None, None, None, None, 0.0),)

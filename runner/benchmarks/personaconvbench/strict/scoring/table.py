@@ -19,7 +19,7 @@ from runner.benchmarks.personaconvbench.strict.scoring.kinds import (
 )
 from runner.benchmarks.personaconvbench.strict.scoring.measures import by_presence, measured, missing, weight
 from runner.metrics.intervals import Interval, intervals
-from runner.metrics.score import Score
+from runner.metrics.score import Score, score_of
 from runner.metrics.statistic import Additive, Statistic, estimate, mean
 
 _NOT_RESAMPLED = "no interval: made for the model's own answers only"
@@ -127,15 +127,5 @@ def _score(
     coverage: float | None = None,
 ) -> Score:
     usable = used["reason"].null_count() / used.height
-    return Score(
-        setting=setting,
-        group=group,
-        metric=metric,
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
-        n=used["instance_id"].n_unique(),
-        coverage=usable if coverage is None else coverage,
-        floor=floor,
-        note="; ".join(note for note in (*notes, interval.note) if note) or None,
-    )
+    n, covered = used["instance_id"].n_unique(), usable if coverage is None else coverage
+    return score_of(interval, setting, group, metric, *notes, n=n, coverage=covered, floor=floor)
