@@ -9,28 +9,13 @@ from pathlib import Path
 import pytest
 
 from runner.ledger import OPEN, Approval, Job, Ledger, Spent, State
+from tests.ledger_rows import a_job
 
 NOW = datetime(2026, 11, 21, 3, 0, 0, 123456, tzinfo=UTC)
 
 
 def job(name: str, **changes: object) -> Job:
-    values: dict[str, object] = {
-        "job": name,
-        "venue": "openai",
-        "account": "a1",
-        "model": "gpt-4.1",
-        "run": "r",
-        "scope": "s",
-        "stage": 1,
-        "batch": int(name[1:]),
-        "sha256": "0",
-        "n": 4,
-        "tokens": 400,
-        "reserved_usd": 0.25,
-        "state": State.INTENDED,
-        "intended_at": NOW,
-    }
-    return Job(**{**values, **changes})  # type: ignore[arg-type]
+    return a_job(name, **{"account": "a1", "state": State.INTENDED, "intended_at": NOW, **changes})
 
 
 @pytest.fixture

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import secrets
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from runner.chain.collect import read_results
 from runner.chain.files import write_frame
 from runner.chain.prices import bound_price_at, with_bound
 from runner.chain.runs import Folders, Run, Workspace, read_run, run_names
+from runner.chain.sending import new_job
 from runner.chain.standing import LOST
 from runner.chain.stock import batch_ids
 from runner.errors import RunnerError
@@ -103,22 +103,10 @@ def adopt(workspace: Workspace, ledger: Ledger, provider: Provider, provider_job
     bodies = pl.scan_parquet(folders.bodies(stage)).select("request_id", "tokens", "input_bound", "max_output")
     mine = bodies.join(ids.to_frame("request_id").lazy(), on="request_id", how="semi").collect()
     made = status.created_at or status.at
-    bounds = with_bound(mine, bound_price_at(run, made))["bound_usd"]
-    job = Job(
-        job=f"{run.name.rsplit('__', 1)[1]}-{stage}-{batch:04d}-{secrets.token_hex(4)}",
-        venue=run.asked.venue,
-        account=provider.account,
-        model=run.asked.model,
-        run=run.name,
-        scope=run.asked.scope,
-        stage=stage,
-        batch=batch,
-        sha256="",
-        n=ids.len(),
-        tokens=int(mine["tokens"].sum()),
-        reserved_usd=None if bounds.null_count() else float(bounds.sum()),
+    job = replace(
+        new_job(run, provider.account, stage, batch, with_bound(mine, bound_price_at(run, made)), made),
         state=State.CREATED,
-        intended_at=made,
+        n=ids.len(),
         file_id=status.file_id,
         provider_job=provider_job,
         created_at=status.created_at,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import polars as pl
+
 from runner.chain.journal import Point, reached
+from runner.chain.prices import bound_of
 from runner.chain.queues import learn, queue_of
-from runner.chain.runs import Folders, Workspace
+from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.stock import answered, batch_ids
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
@@ -23,6 +27,26 @@ LOOK_BACK = timedelta(hours=48)
 """How far before the intent a listing reads: wider than any clock of ours can be wrong."""
 GUESSED = "taken for it by its size; its results will tell"
 """The error of a job that may be a stranger's."""
+
+
+def new_job(run: Run, account: str, stage: int, batch: int, bounded: pl.DataFrame, at: datetime) -> Job:
+    """The ledger's row for a batch of these requests (with their bounds), intended at ``at``."""
+    return Job(
+        job=f"{run.name.rsplit('__', 1)[1]}-{stage}-{batch:04d}-{secrets.token_hex(4)}",
+        venue=run.asked.venue,
+        account=account,
+        model=run.asked.model,
+        run=run.name,
+        scope=run.asked.scope,
+        stage=stage,
+        batch=batch,
+        sha256="",
+        n=bounded.height,
+        tokens=int(bounded["tokens"].sum()),
+        reserved_usd=bound_of(bounded),
+        state=State.INTENDED,
+        intended_at=at,
+    )
 
 
 def send(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, now: datetime, say: Say) -> Job:

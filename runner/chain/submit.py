@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,10 +13,10 @@ from runner.caching import PREFIX_ORDER, plan, rules_of
 from runner.chain.batching import items_of, texts_of
 from runner.chain.files import write_frame, written
 from runner.chain.journal import Point, reached
-from runner.chain.prices import bound_of, bound_price_at, price_at, with_bound
+from runner.chain.prices import bound_price_at, price_at, with_bound
 from runner.chain.queues import queue_of
 from runner.chain.runs import Folders, Run, Workspace
-from runner.chain.sending import is_looking, send
+from runner.chain.sending import is_looking, new_job, send
 from runner.chain.standing import approved
 from runner.chain.stock import cut_short, to_buy
 from runner.ledger import OPEN, Job, Ledger, State
@@ -165,22 +164,8 @@ def _write_and_intend(
             file.write(line)
     write_frame(folders.batch_ids(stage, number), in_prefix_order)
     reached(Point.PACKED)
-    job = Job(
-        job=f"{run.name.rsplit('__', 1)[1]}-{stage}-{number:04d}-{secrets.token_hex(4)}",
-        venue=run.asked.venue,
-        account=provider.account,
-        model=run.asked.model,
-        run=run.name,
-        scope=run.asked.scope,
-        stage=stage,
-        batch=number,
-        sha256=digest.hexdigest(),
-        n=chosen.height,
-        tokens=int(chosen["tokens"].sum()),
-        reserved_usd=bound_of(chosen),
-        state=State.INTENDED,
-        intended_at=now,
-    )
+    made = new_job(run, provider.account, stage, number, chosen, now)
+    job = replace(made, sha256=digest.hexdigest())
     ledger.intend(job)
     reached(Point.INTENDED)
     return job

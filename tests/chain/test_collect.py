@@ -21,6 +21,7 @@ from runner.ledger import Job, Ledger, State
 from runner.providers.base import JobState, JobStatus
 from runner.providers.openai import OpenAIProvider
 from runner.request import RequestId
+from tests.ledger_rows import a_job
 from tests.providers.stub_openai import Stub
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -121,22 +122,8 @@ class Bench:
 
     def job(self) -> Job:
         self.count += 1
-        job = Job(
-            job=f"job{self.count}",
-            venue="openai",
-            account="a",
-            model="gpt-4.1-mini",
-            run=self.run.name,
-            scope="s",
-            stage=1,
-            batch=self.count,
-            sha256="0",
-            n=len(IDS),
-            tokens=600,
-            reserved_usd=1.0,
-            state=State.ENDED,
-            intended_at=NOW,
-        )
+        facts = {"model": "gpt-4.1-mini", "run": self.run.name, "n": len(IDS), "tokens": 600, "reserved_usd": 1.0}
+        job = a_job(f"job{self.count}", **facts, state=State.ENDED, intended_at=NOW)
         self.ledger.intend(job)
         write_frame(Folders(self.workspace, self.run.name).batch_ids(1, self.count), pl.DataFrame({"request_id": IDS}))
         return job

@@ -18,9 +18,10 @@ from runner.chain.build import Wanted, build
 from runner.chain.estimate import estimate
 from runner.chain.outlook import seen
 from runner.chain.runs import Folders, Run, Workspace
-from runner.ledger import Job, Ledger, State
+from runner.ledger import Ledger, State
 from runner.providers.base import Limits
 from runner.request import RESPONSE_SCHEMA
+from tests.ledger_rows import a_job
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 LIMITS = Limits(50_000, 200_000_000, None, 1_000_000)
@@ -73,10 +74,9 @@ def answered(
     missing = [pl.lit(None).alias(column) for column in RESPONSE_SCHEMA if column not in rows.columns]
     part = workspace.root / f"{ledger.__hash__()}-{name}.parquet"
     rows.with_columns(missing).select(list(RESPONSE_SCHEMA)).cast(RESPONSE_SCHEMA).write_parquet(part)  # type: ignore[arg-type]
-    facts = {"venue": run.asked.venue, "account": "a", "model": run.asked.model, "run": run.name, "scope": "s"}
-    facts |= {"stage": 1, "batch": 1, "sha256": "", "n": rows.height, "tokens": 1, "reserved_usd": 1.0}
+    facts = {"venue": run.asked.venue, "model": run.asked.model, "run": run.name, "batch": 1, "n": rows.height}
     facts |= {"state": State.CLOSED, "intended_at": NOW, "answered": rows.height, "part": part.name}
-    ledger.intend(Job(name, **{**facts, **job}))  # type: ignore[arg-type]
+    ledger.intend(a_job(name, **{"reserved_usd": 1.0, **facts, **job}))
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -13,24 +13,15 @@ from hypothesis import strategies as st
 from runner.chain.queues import TAKEN, TOLD, Queue, learn, queue_of
 from runner.ledger import Job, Ledger, State
 from runner.providers.base import Limits
+from tests.ledger_rows import a_job
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 LIMITS = Limits(1000, 10**6, 10_000, 100_000, queue_requests=50, max_jobs=2)
 
 
 def _job(name: str, account: str = "a", model: str = "m", state: State = State.CREATED, **changes: object) -> Job:
-    facts = {"stage": 1, "batch": int(name), "sha256": "", "n": 10, "tokens": 4_000, "reserved_usd": None}
-    return Job(
-        name,
-        "v",
-        account,
-        model,
-        "r",
-        "s",
-        state=state,
-        intended_at=NOW,
-        **{**facts, **changes},  # type: ignore[arg-type]
-    )
+    facts = {"venue": "v", "run": "r", "n": 10, "tokens": 4_000, "reserved_usd": None}
+    return a_job(name, **{**facts, "account": account, "model": model, "state": state, **changes})
 
 
 def _wanted(tokens: list[int], per_instance: int = 1) -> pl.DataFrame:
