@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
+from textwrap import wrap
 from typing import IO, Any
 
 from rich.text import Text
@@ -81,10 +82,14 @@ def marked(prompts: Sequence[Prompt]) -> list[list[Line]]:
 
 
 def _shared(text: list[tuple[str, str]], others: Sequence[list[tuple[str, str]]]) -> set[int]:
-    """The numbers of the lines that all others have too."""
+    """The numbers of the lines that all others have too.
+
+    In prompts of 200 lines and more, one that stands there over and over (a bracket of JSON) is the same only beside
+    others that are: to try each pair of them would take minutes.
+    """
     shared = set(range(len(text)))
     for other in others:
-        blocks = SequenceMatcher(None, text, other, autojunk=False).get_matching_blocks()
+        blocks = SequenceMatcher(None, text, other).get_matching_blocks()
         shared &= {number for block in blocks for number in range(block.a, block.a + block.size)}
     return shared
 
@@ -119,7 +124,7 @@ def _lines(shown: Shown) -> Iterator[tuple[str, str, str]]:
     yield "", "", ""
     settings = max((len(instance.prompts) for instance in shown.instances), default=0)
     if settings > 1:
-        yield "", f"{DIFFERENT.strip()} marks the lines that are not the same in all {settings} settings.", "dim"
+        yield "", f"{DIFFERENT.strip()} marks what is not the same in all {settings} settings.", "dim"
 
 
 def _parameters(body: Body) -> str:
@@ -138,6 +143,4 @@ def _pieces(line: tuple[str, str, str], room: int | None) -> Iterator[Text]:
 
 def _wrapped(text: str, room: int) -> list[str]:
     """Cut at spaces where that is possible; nothing is lost but the space at the cut."""
-    from textwrap import wrap
-
     return wrap(text, max(room, 20), drop_whitespace=True, replace_whitespace=False) or [""]
