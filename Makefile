@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-RUNNER := $(BIN)/persona-runner
+RUNNER := PERSONA_RUNNER_FROM_MAKE=1 $(BIN)/persona-runner
 export TIKTOKEN_CACHE_DIR ?= $(CURDIR)/.venv/tiktoken
 export NLTK_DATA ?= $(abspath $(VENV))/nltk_data
 
@@ -47,7 +47,6 @@ $(foreach v,$(filter-out $(TAKEN) $(SETUP),$(GIVEN)),$(error make $(GOALS) takes
 option = --$(shell echo $(1) | tr A-Z_ a-z-)
 given = $(if $(filter $(1),$(FLAGS)),$(if $(filter-out 0 no,$($(1))),$(option)),$(if $($(1)),$(option) '$($(1))'))
 options = $(foreach v,$(takes.$(1)),$(if $(filter $(v),$(names.$(1))),$($(v)),$(call given,$(v))))
-export PERSONA_RUNNER_FROM_MAKE := 1
 
 MINILM := modules.json config.json config_sentence_transformers.json sentence_bert_config.json model.safetensors \
           tokenizer.json tokenizer_config.json special_tokens_map.json vocab.txt 1_Pooling/config.json

@@ -13,7 +13,7 @@ import click
 
 from runner.cli.commands import build, cancel, clean, collect, estimate, run, status, submit
 from runner.cli.compare import compare
-from runner.cli.office import LEFT
+from runner.cli.office import STOPPED
 from runner.cli.plan import plan
 from runner.cli.prices import prices
 from runner.cli.rehearse import rehearse
@@ -75,7 +75,7 @@ def main() -> None:
         error.show()
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
-        _stop(LEFT, 130)
+        _stop(STOPPED, 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -286,16 +286,16 @@ def _asker(yes: bool) -> Any:
     return ask
 
 
-LEFT = "Stopped; nothing is lost. Jobs that were sent go on at the provider; the same command goes on from here."
-REHEARSED = (
+STOPPED = "Stopped; nothing is lost. Jobs that were sent go on at the provider; the same command goes on from here."
+STOPPED_REHEARSAL = (
     "Stopped; nothing is lost. This is a rehearsal on the emulator: nothing was sent anywhere and nothing is paid for; "
     "the same command goes on from here."
 )
 
 
 @contextmanager
-def office(left: str | None = None) -> Iterator[Office]:
-    """The folder where the command was called, with its ledger. ``left`` is what Ctrl-C is answered with."""
+def office(stopped: str | None = None) -> Iterator[Office]:
+    """The folder where the command was called, with its ledger. ``stopped`` is what Ctrl-C is answered with."""
     workspace = Workspace(Path.cwd())
     if not workspace.ledger.exists() and any(workspace.results.glob("*/parts/*.parquet")):
         raise RunnerError(
@@ -310,7 +310,7 @@ def office(left: str | None = None) -> Iterator[Office]:
             yield here
         except (KeyboardInterrupt, click.Abort):
             is_rehearsed = here.providers and all(is_rehearsal(venue) for _, venue in here.providers)
-            sentence = left or (REHEARSED if is_rehearsed else LEFT)
+            sentence = stopped or (STOPPED_REHEARSAL if is_rehearsed else STOPPED)
             raise RunnerError(sentence, code="interrupted", exit_code=130) from None
 
 

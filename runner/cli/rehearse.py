@@ -23,7 +23,7 @@ from runner.reporting.rehearsal_view import Course
 from runner.reporting.steps import steps
 from runner.venues import rehearsed_day
 
-LEFT = (
+STOPPED = (
     "Stopped. A rehearsal is played on the emulator, in a folder that is thrown away: nothing was sent anywhere and "
     "nothing was bought; the same command plays it anew."
 )
@@ -39,7 +39,7 @@ def rehearse(tier: str | None, as_json: bool, **chosen: Any) -> None:
     from runner.chain.rehearse import EXPIRING
     from runner.reporting.rehearsal_view import Rehearsed, rehearsal_table
 
-    with office(LEFT) as here:
+    with office(STOPPED) as here:
         here.obey(tier, None, keep_files=True)
         here.check_key({**chosen, "emulate": True})
         run = here.build(chosen)

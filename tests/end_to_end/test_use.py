@@ -70,6 +70,7 @@ def test_ctrl_c_while_waiting_loses_nothing(place: Place, corpus: Path) -> None:
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert "nothing is lost" in errors
+    assert "nothing was sent anywhere" in errors and "at the provider" not in errors
     place.call("run", *asked(corpus))
     assert place.times_billed() == dict.fromkeys(place.asked(), 1)
 
