@@ -22,6 +22,7 @@ from runner.cli.show import show
 from runner.cli.tools import data, demo, emulator
 from runner.cli.venues import models, orphans
 from runner.cli.wording import calls_make, refusal, worded
+from runner.emulator import NotStarted
 from runner.errors import RunnerError
 
 DISK_FULL = ("No space left", "File too large", "Disk quota exceeded", "disk is full")
@@ -79,6 +80,8 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except NotStarted as error:
+        _stop(f"{error} Nothing that was bought is lost; run it again.", 1)
     except sqlite3.Error as error:
         _stop(f"The ledger could not be read or written ({error}). Nothing that was bought is lost; run it again.", 1)
     except OSError as error:

@@ -15,6 +15,10 @@ from types import TracebackType
 START_TIMEOUT_S = 20.0
 
 
+class NotStarted(RuntimeError):
+    """The server did not come up; the message is one sentence that says why."""
+
+
 @dataclass(frozen=True)
 class Running:
     """A server process of ours. Each provider is at ``base_url + "/<provider>"``, OpenAI at ``/openai/v1``."""
@@ -53,8 +57,7 @@ def start(
 
     ``faults`` are ``NAME`` or ``NAME:RATE`` and stay in the state folder, as all that is set here; what is not
     given stays as it was. The clock of a new folder begins ``at`` the first second of that day (UTC), today if
-    None; that of an old one goes on from where it is. Raises RuntimeError with the server's own words when it
-    does not come up.
+    None; that of an old one goes on from where it is. Raises NotStarted with the server's own words.
     """
     import urllib.request
 
@@ -80,15 +83,16 @@ def start(
             start_new_session=True,  # Ctrl-C is for the caller; the server ends with its standard input
         )
     assert process.stdout
-    base_url = process.stdout.readline().decode().strip()
-    running = Running(base_url, process)
+    first = process.stdout.readline().decode().strip()  # its address, or why it has none
+    running = Running(first, process)
     atexit.register(running.stop)
     try:
         urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
-            f"{base_url}/control/clock", timeout=START_TIMEOUT_S
+            f"{first}/control/clock", timeout=START_TIMEOUT_S
         ).close()
     except (OSError, ValueError) as error:
         running.stop()
-        said = log.read_text(errors="replace").strip().splitlines()[-1:]
-        raise RuntimeError(f"the emulator did not start: {' '.join(said) or error}") from error
+        words = log.read_text(errors="replace").strip().splitlines()[-1:]
+        why = first if first and not first.startswith("http") else " ".join(words) or str(error)
+        raise NotStarted(f"The emulator did not start: {why}.") from error
     return running

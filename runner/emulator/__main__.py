@@ -6,13 +6,17 @@ import argparse
 import json
 import os
 import socket
+import sqlite3
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from runner.emulator.service import Service
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -44,7 +48,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _refuse(str(error))
     if strange := set(options.protocol) - set(HOSTS):
         _refuse(f"unknown protocol {min(strange)!r}; there are: {', '.join(HOSTS)}")
-    service = open_service(options.state, {name: host.dialect.wire for name, host in HOSTS.items()})
+    try:
+        service = open_service(options.state, {name: host.dialect.wire for name, host in HOSTS.items()})
+        _prepare(service, options, faults)
+        if options.port_file:
+            part = options.port_file.with_suffix(".part")
+            part.write_text(f"{port}\n")
+            part.replace(options.port_file)
+    except (OSError, sqlite3.Error) as error:  # a caller reads our output: on a full disk no log can be written
+        print(f"{options.state}: {error}", file=sys.stdout if options.exit_with_stdin else sys.stderr, flush=True)
+        sys.exit(1)
+    url = f"http://127.0.0.1:{port}"
+    addresses = {HOSTS[name].variable: f"{url}/{name}{HOSTS[name].path}" for name in options.protocol or HOSTS}
+    if options.json:
+        print(json.dumps({"url": url, "variables": addresses}), flush=True)
+    else:
+        print("\n".join([url, *(f"{name}={address}" for name, address in addresses.items())]), flush=True)
+    serve(service, listener)
+
+
+def _prepare(service: Service, options: argparse.Namespace, faults: Mapping[str, float]) -> None:
+    """What the options say about the state, kept there."""
     if options.at:
         service.clock.begin(datetime.combine(options.at, time.min, UTC).timestamp())
     for key in ("seed", "tier", "plain"):
@@ -54,17 +78,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         service.clock.set_mode(options.clock)
     if faults:
         service.faults.put(faults)
-    if options.port_file:
-        part = options.port_file.with_suffix(".part")
-        part.write_text(f"{port}\n")
-        part.replace(options.port_file)
-    url = f"http://127.0.0.1:{port}"
-    addresses = {HOSTS[name].variable: f"{url}/{name}{HOSTS[name].path}" for name in options.protocol or HOSTS}
-    if options.json:
-        print(json.dumps({"url": url, "variables": addresses}), flush=True)
-    else:
-        print("\n".join([url, *(f"{name}={address}" for name, address in addresses.items())]), flush=True)
-    serve(service, listener)
 
 
 def _refuse(sentence: str) -> NoReturn:
