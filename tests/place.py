@@ -50,6 +50,10 @@ class Place:
             assert done.returncode == 0, f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done
 
+    def begin(self, *arguments: str, **env: str) -> warm.Command:
+        """Begin ``persona-runner`` here and do not wait: one at a time."""
+        return warm.start(arguments, cwd=self.root, env=self.env(**env))
+
     def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
         """Start ``persona-runner`` anew here and do not wait."""
         return subprocess.Popen(

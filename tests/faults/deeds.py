@@ -14,8 +14,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from runner.chain.journal import Point
+from tests import warm
 from tests.place import HANGS_S, Place
 
+Process = subprocess.Popen[str] | warm.Command
 FILLER = "filler"
 PAUSE_S = 0.02
 NETWORK_AWAY_S = 1.5
@@ -46,7 +48,7 @@ class End:
 
 def befall(place: Place, command: Sequence[str], point: Point, deed: Deed, visit: int = 1) -> End:
     """Run a command, do the deed at its ``visit``-th stop at the point, let it go on, and see how it ends."""
-    process = place.start(*command, PERSONA_RUNNER_STOP_AT=point)
+    process = place.begin(*command, PERSONA_RUNNER_STOP_AT=point)
     try:
         for number in range(visit):
             if number:
@@ -62,19 +64,25 @@ def befall(place: Place, command: Sequence[str], point: Point, deed: Deed, visit
             process.wait()
 
 
-def stops(process: subprocess.Popen[str]) -> bool:
+def stops(process: Process) -> bool:
     """Wait until the process stops itself; False when it ends instead."""
     deadline = time.monotonic() + HANGS_S
     while time.monotonic() < deadline:
         if process.poll() is not None:
             return False
-        if os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG):
+        if _is_stopped(process.pid):
             return True
         time.sleep(PAUSE_S)
     raise TimeoutError(f"the command neither stopped nor ended in {HANGS_S:.0f} s")
 
 
-def _do(deed: Deed, process: subprocess.Popen[str], place: Place) -> None:
+def _is_stopped(pid: int) -> bool:
+    with suppress(FileNotFoundError):  # it has just ended
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    return False
+
+
+def _do(deed: Deed, process: Process, place: Place) -> None:
     if deed is Deed.KILLED:
         process.kill()
     elif deed is Deed.INTERRUPTED:
@@ -98,7 +106,7 @@ def _fill(path: Path) -> None:
                     file.write(bytes(size))
 
 
-def _ending(process: subprocess.Popen[str], deed: Deed) -> End:
+def _ending(process: Process, deed: Deed) -> End:
     """Let it go on, past every further stop. One that waits for a provider that is gone is interrupted."""
     waits = [NETWORK_AWAY_S, HANGS_S] if deed is Deed.CUT_OFF else [HANGS_S]
     for turn, patience in enumerate(waits):
@@ -108,7 +116,7 @@ def _ending(process: subprocess.Popen[str], deed: Deed) -> End:
         while time.monotonic() < deadline:
             process.send_signal(signal.SIGCONT)
             try:
-                stdout, stderr = process.communicate(timeout=0.2)
+                stdout, stderr = process.communicate(timeout=2 * PAUSE_S)
             except subprocess.TimeoutExpired:
                 continue
             return End(process.returncode, stdout, stderr)
