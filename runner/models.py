@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Mapping
@@ -15,9 +14,11 @@ from typing import Any
 from runner.errors import RunnerError
 
 CHAT = "/v1/chat/completions"
+ALIKE = 50
+"""How alike, of 100, a listed name must be to one that is not known in order to be suggested for it."""
 
-_BARE_OPENAI = re.compile(r"(gpt-|o\d|ft:gpt-|chatgpt-)")
-_SNAPSHOT = re.compile(r"(?P<base>.+)-(\d{4}-\d{2}-\d{2}|\d{8})")
+_DATED = re.compile(r"(?P<base>.+)-(?P<day>\d{4}-\d{2}-\d{2}|\d{8})")
+_FINE_TUNED = re.compile(r"ft:(?P<base>[^:]+):.+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Model:
 
     ``queue_tokens`` are the enqueued prompt tokens that usage tiers 1, 2, … may have, None where the provider
     documents none. ``retires`` is the first day without it. ``assumptions`` are sentences for the user: what is
-    taken for true without a source.
+    taken for true without a source. ``base`` is the id of the listed model whose facts these are, where the name
+    itself is not listed: a dated form of it, or (``is_fine_tuned``) one that was made of it.
     """
 
     id: str
@@ -61,6 +63,13 @@ class Model:
     retires: date | None = None
     successor: str | None = None
     assumptions: tuple[str, ...] = ()
+    is_listed: bool = True
+    base: str | None = None
+
+    @property
+    def is_fine_tuned(self) -> bool:
+        """Whether the name is of a fine-tuned model: ``ft:<its base>:…``."""
+        return _FINE_TUNED.fullmatch(self.id) is not None
 
     @property
     def reasoning(self) -> bool:
@@ -98,17 +107,18 @@ def find_model(name: str, *, as_of: date | None = None) -> Model:
     """The model that the user means by ``name`` or ``provider/name``; case and spaces do not matter.
 
     The provider is the part before the first slash. A short name of an open model (``llama-3.3-70b``) means the
-    first host of models.toml that has it, which is said in ``assumptions``. A model that the registry does not
-    know is taken with stated ``assumptions`` when the provider is named or the name looks like OpenAI's
-    (``gpt-…``, ``o3…``). Raises RunnerError for any other unknown name, for a provider that cannot be run, and,
-    where ``as_of`` is given, for a model that is shut down on that day: no name ever becomes another model.
+    first host of models.toml that has it, which is said in ``assumptions``. A dated form of a listed model, and a
+    model that was fine-tuned from one (``ft:gpt-4.1:…``), have its facts. Any other name that the registry does not
+    know is taken, with stated ``assumptions``, only where its provider is named. Raises RunnerError for an unknown
+    name without one, for a provider that cannot be run, and, where ``as_of`` is given, for a model that is shut down
+    on that day: no name ever becomes another model.
     """
     provider, bare = _parted(name)
-    model = _known(provider, bare) or _snapshot_of(provider, bare)
-    if model is None and bare and (provider or _BARE_OPENAI.match(bare)):
-        model = _assumed(provider or "openai", bare)
+    model = _known(provider, bare) or _derived(provider, bare)
+    if model is None and provider and bare:
+        model = _assumed(provider, bare)
     if model is None:
-        raise RunnerError(f"the model '{name}' is not known: {_hint(bare)}")
+        raise RunnerError(f"the model '{name}' is not known: {_hint(bare)}", code="unknown_model")
     if as_of is not None and model.retires is not None and as_of >= model.retires:
         instead = f"use {model.successor} instead, or" if model.successor else "choose another, or"
         raise RunnerError(
@@ -150,9 +160,18 @@ def _parted(name: str) -> tuple[str, str]:
 
 
 def _hint(bare: str) -> str:
-    close = difflib.get_close_matches(_key(bare), _names(), n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(close)}?" if close else "`make models` lists those that are."
+    near = _near(_key(bare))
+    hint = f"did you mean {' or '.join(near)}?" if near else "`make models` lists those that are."
     return f"{hint} For another one write openai/<name>, or <provider>/<name> of {', '.join(providers())}."
+
+
+def _near(key: str) -> list[str]:
+    """Up to three listed names: those that go on where this one ends, then those that are spelled much like it."""
+    from rapidfuzz import fuzz, process
+
+    longer = [name for name in _names() if key and name.startswith(key)]
+    alike = process.extract(key, list(_names()), scorer=fuzz.ratio, limit=3, score_cutoff=ALIKE)
+    return list(dict.fromkeys([*longer, *(name for name, *_ in alike)]))[:3]
 
 
 def _key(name: str) -> str:
@@ -211,19 +230,35 @@ def _known(provider: str, bare: str) -> Model | None:
     return next((model for model in bearers if provider in ("", model.provider)), None)
 
 
-def _snapshot_of(provider: str, name: str) -> Model | None:
-    """A dated name that is not listed, of a model that is: the same facts, with the assumption said."""
-    match = _SNAPSHOT.fullmatch(name)
-    base = _known(provider, match["base"]) if match else None
-    if match is None or base is None or _key(base.id) != _key(match["base"]):
+def _derived(provider: str, name: str) -> Model | None:
+    """A dated or fine-tuned name that is not listed, of a model that is: the same facts, with the assumption said."""
+    match = _FINE_TUNED.fullmatch(name) or _dated(name)
+    if match is None:
         return None
-    return replace(base, id=name, assumptions=(*base.assumptions, f"limits taken from {base.id}"))
+    base = _known(provider, match["base"]) or (_derived(provider, match["base"]) if name.startswith("ft:") else None)
+    if base is None or _key(base.id) != _key(match["base"]):
+        return None
+    taken = f"limits taken from {base.id}"
+    return replace(base, id=name, is_listed=False, base=base.id, assumptions=(*base.assumptions, taken))
+
+
+def _dated(name: str) -> re.Match[str] | None:
+    """A name that ends with a day of the calendar."""
+    match = _DATED.fullmatch(name)
+    if match is None:
+        return None
+    try:
+        date.fromisoformat(match["day"])
+    except ValueError:
+        return None
+    return match
 
 
 def _assumed(provider: str, name: str) -> Model:
     """A name that is not listed, as its provider's table says. A name of a thinking family is treated as one."""
     table = _tables()["provider"][provider]
-    thinks = "thinking_names" in table and re.search(table["thinking_names"], name) is not None
+    made_of = match["base"] if (match := _FINE_TUNED.fullmatch(name)) else name
+    thinks = "thinking_names" in table and re.search(table["thinking_names"], made_of) is not None
     row = {
         "id": name,
         "provider": provider,
@@ -242,4 +277,5 @@ def _assumed(provider: str, name: str) -> Model:
         model = replace(model, encoding_assumed=True)
         said += (f"tokens counted with {model.encoding}, which nobody confirms",)
     unlisted = f"{name} is a model, though none of those that `make models` lists"
-    return replace(model, assumptions=(*said, *table.get("assumptions", ()), *model.assumptions, unlisted))
+    assumptions = (*said, *table.get("assumptions", ()), *model.assumptions, unlisted)
+    return replace(model, is_listed=False, assumptions=assumptions)

@@ -197,7 +197,7 @@ def test_a_dated_name_keeps_its_name_and_has_the_facts_of_its_model() -> None:
         assert f"limits taken from {of}" in model.assumptions
 
 
-@pytest.mark.parametrize("name", ["gpt-7-nova", "o9-mini", "openai/gpt-7-nova", "openai/o9-mini"])
+@pytest.mark.parametrize("name", ["openai/gpt-7-nova", "openai/o9-mini", "openai/ft:gpt-7-nova:acme::x1"])
 def test_an_unknown_openai_name_is_taken_as_a_thinking_model_and_says_what_is_assumed(name: str) -> None:
     model = find_model(name, as_of=TODAY)
     assert model.id == name.removeprefix("openai/")
@@ -206,6 +206,22 @@ def test_an_unknown_openai_name_is_taken_as_a_thinking_model_and_says_what_is_as
     assert (model.window_tokens, model.encoding, model.encoding_assumed) == (128_000, "o200k_base", True)
     assert any("128,000" in assumption for assumption in model.assumptions)
     assert any("nobody confirms" in assumption for assumption in model.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [
+        ("ft:gpt-4.1-2025-04-14:acme::x1", "gpt-4.1-2025-04-14"),
+        ("openai/ft:o4-mini-2025-04-16:acme:Tone:x1", "o4-mini-2025-04-16"),
+        ("ft:gpt-6-luna-2026-09-22:acme::x1", "gpt-6-luna-2026-09-22"),
+        ("mistral/ft:mistral-small-2603:acme:20261101:x1", "mistral-small-2603"),
+    ],
+)
+def test_a_fine_tuned_model_counts_as_its_base_and_keeps_its_name(name: str, of: str) -> None:
+    model, base = find_model(name), find_model(of)
+    assert model.id == name.partition("/")[2] or model.id == name
+    assert model == replace(base, id=model.id, base=of, is_listed=False, assumptions=model.assumptions)
+    assert f"limits taken from {of}" in model.assumptions
 
 
 @pytest.mark.parametrize("name", ["llama-3.3-70b", "meta-llama/Llama-3.3-70B-Instruct", "my-deployment"])
@@ -247,6 +263,11 @@ def test_an_unlisted_name_of_a_thinking_family_gets_room_to_think(name: str, thi
     ("name", "must_say"),
     [
         ("gtp-4o-mini", ["gtp-4o-mini", "did you mean gpt-4o-mini", "openai/<name>"]),
+        ("gpt-5-typo", ["gpt-5-typo", "did you mean gpt-5", "openai/<name>"]),
+        ("o3-mini-high", ["o3-mini-high", "did you mean o4-mini"]),
+        ("gpt-4o-2024-13-40", ["did you mean gpt-4o"]),
+        ("ft:gpt-7-nova:acme::x1", ["openai/<name>"]),
+        ("gpt-5.6", ["did you mean gpt-5.6-sol"]),
         ("claude-nonesuch", ["claude-nonesuch", "<provider>/<name>"]),
         ("qwertyuiop", ["make models", "openai/<name>"]),
         ("meta-llama/Llama-3.3-70B-Instruct", ["no provider 'meta-llama'", "nebius/meta-llama"]),

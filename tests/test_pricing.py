@@ -193,6 +193,23 @@ def test_a_time_before_batch_prices_were_recorded_gives_the_first_ones_and_says_
     assert early.assumed is not None
 
 
+@pytest.mark.parametrize(
+    ("name", "of", "times"),
+    [
+        ("gpt-5.4-mini-2026-09-09", "gpt-5.4-mini", 1),
+        ("ft:gpt-4.1-2025-04-14:acme::x1", "gpt-4.1", 4),
+        ("openai/ft:gpt-5.4-mini-2026-09-09:acme::x1", "gpt-5.4-mini", 4),
+        ("ft:gpt-4o-mini-2024-07-18:acme::x1", "gpt-4o-mini", 2),  # the package has a price of its own for it
+        ("anthropic/claude-sonnet-4-5-next", "claude-sonnet-4-5", 1),
+    ],
+)
+def test_what_is_taken_for_the_price_of_a_name_that_is_not_listed_is_said(name: str, of: str, times: int) -> None:
+    found, base = known(name), known(of)
+    assert cost(found, 1_000, 0, 1_000) == pytest.approx(times * cost(base, 1_000, 0, 1_000))
+    assert found.assumed is not None
+    assert of in found.assumed
+
+
 def test_an_unknown_model_has_no_price() -> None:
     assert price(find_model("openai/some-model-of-our-own"), AT) is None
     assert highest_price(find_model("openai/some-model-of-our-own"), AT) is None
@@ -208,7 +225,7 @@ def test_a_price_names_its_source_and_the_day_it_was_checked() -> None:
 def test_a_promotion_ends_on_its_day_in_utc() -> None:
     before, after = Rates(2, 0.2, 2.5, 2.5, 10), Rates(2.5, 0.25, 3.125, 3.125, 15)
     end = datetime(2026, 11, 22, tzinfo=UTC)
-    for name in ("gpt-5.6-sol", "gpt-5.6", "gpt-5.6-sol-2026-07-09"):
+    for name in ("gpt-5.6-sol", "openai/gpt-5.6", "gpt-5.6-sol-2026-07-09"):
         assert known(name, end - timedelta(seconds=1)).base == before
         assert known(name, end).base == after
         assert known(name, end).assumed is not None

@@ -33,7 +33,8 @@ def estimate(workspace: Workspace, ledger: Ledger, run: Run, now: datetime, limi
     ``limits`` are the provider's for this model and tier; without them nothing is said of files and time.
     """
     folders = Folders(workspace, run.name)
-    wanted = with_bound(to_buy(workspace, ledger, run, 1), bound_price_at(run, now))
+    dearest = bound_price_at(run, now)
+    wanted = with_bound(to_buy(workspace, ledger, run, 1), dearest)
     asked = pl.read_parquet(folders.requests(1))
     have = answered(workspace, ledger, run.asked.venue, run.asked.model, request_ids(folders))
     current = price_at(run, now)
@@ -54,6 +55,7 @@ def estimate(workspace: Workspace, ledger: Ledger, run: Run, now: datetime, limi
         settings=tuple(reckoning.column(each, asked.filter(setting=each)) for each in run.asked.settings),
         total=reckoning.column("total", asked),
         bound_usd=float(wanted["bound_usd"].sum()) if priced else None,
+        bound_assumes=dearest.assumed if dearest and priced else None,
         notes=tuple(_notes(run, current, known, now, widened)),
         caution=run.caution,
         batches=len(travel.blocks) if travel else None,
@@ -196,8 +198,6 @@ def _notes(run: Run, current: Price | None, known: Ground, now: datetime, widene
         )
     else:
         notes.append(f"price: {current}")
-        if current.assumed:
-            notes.append(f"assumed: {current.assumed}")
     notes.extend(known.notes[1:])
     if widened > 1:
         notes.append(f"the interval is {widened:.2f} times as wide as computed: earlier ones held too few bills")

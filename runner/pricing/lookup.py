@@ -6,12 +6,16 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
-from runner.models import Model
+from runner.models import Model, find_model
 from runner.pricing import overrides, packaged
 from runner.pricing.rates import Price
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo
+
+FINE_TUNED_FACTOR = 4
+"""How many times the price of its base a fine-tuned model is taken to cost, where no price of it is recorded: OpenAI's
+cost from 1.5 times (gpt-4.1) to 3.6 times (o4-mini) as much."""
 
 
 def price(model: Model, at: datetime) -> Price | None:
@@ -24,7 +28,9 @@ def price(model: Model, at: datetime) -> Price | None:
     found = overrides.batch_price(model.provider, names, at.astimezone(UTC).date())
     if found is None and info is not None:
         found = packaged.batch_price(model.provider, info, at.astimezone(UTC))
-    return _with_habits(found, model)
+    if found is None and model.base is not None:
+        return _of_base(model, price(_base(model), at))
+    return _with_habits(_taken_for(model, info, found), model)
 
 
 def standard_price(model: Model, at: datetime) -> Price | None:
@@ -36,7 +42,9 @@ def standard_price(model: Model, at: datetime) -> Price | None:
     found = overrides.standard_price(model.provider, names, at.astimezone(UTC).date())
     if found is None and info is not None:
         found = packaged.standard_price(info, at.astimezone(UTC))
-    return _with_habits(found, model)
+    if found is None and model.base is not None:
+        return _of_base(model, standard_price(_base(model), at))
+    return _with_habits(_taken_for(model, info, found), model)
 
 
 def highest_price(model: Model, at: datetime, window: timedelta = timedelta(hours=24)) -> Price | None:
@@ -65,6 +73,8 @@ def price_changes(model: Model, at: datetime, until: datetime) -> list[tuple[dat
     """
     info, names = _known_as(model)
     days = overrides.turns(model.provider, names) | (packaged.turns(info) if info else set())
+    if info is None and model.base is not None:
+        return [(day, _of_base(model, then)) for day, then in price_changes(_base(model), at, until)]
     last, changes = price(model, at), list[tuple[date, Price | None]]()
     for day in sorted(day for day in days if at.astimezone(UTC).date() < day <= until.astimezone(UTC).date()):
         then = price(model, datetime.combine(day, time(), UTC))
@@ -79,6 +89,36 @@ def _known_as(model: Model) -> tuple[ModelInfo | None, set[str]]:
     """The package's record of the model, and every name that a row of our table may have for it."""
     info = packaged.find(model.provider, model.id)
     return info, {model.id} if info is None else {model.id, info.id}
+
+
+def _base(model: Model) -> Model:
+    return find_model(f"{model.provider}/{model.base}")
+
+
+def _of_base(model: Model, found: Price | None) -> Price | None:
+    """The price of the listed model that another was made of, which is then said."""
+    if found is None:
+        return None
+    if not model.is_fine_tuned:
+        return _assuming(found, f"the price of {model.base}")
+    dearer = replace(
+        found,
+        base=found.base.times(FINE_TUNED_FACTOR),
+        long=found.long and found.long.times(FINE_TUNED_FACTOR),
+    )
+    times = f"{FINE_TUNED_FACTOR} times the price of {model.base}"
+    return _assuming(dearer, f"{times}, as no price of {model.id} is recorded")
+
+
+def _taken_for(model: Model, info: ModelInfo | None, found: Price | None) -> Price | None:
+    """What the package has for a name that is not listed may be another model's, which is then said."""
+    if found is None or info is None or model.is_listed or info.id == model.id:
+        return found
+    return _assuming(found, f"the price of {info.id}, for which the price package takes {model.id}")
+
+
+def _assuming(found: Price, what: str) -> Price:
+    return replace(found, assumed=f"{what}; {found.assumed}" if found.assumed else what)
 
 
 def _with_habits(found: Price | None, model: Model) -> Price | None:

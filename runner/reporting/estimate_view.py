@@ -49,9 +49,10 @@ class EstimateColumn:
 class Estimate:
     """An estimate per setting. ``total`` is given, not summed: settings may share requests.
 
-    ``bound_usd`` is the most that it can cost; ``notes`` say what the estimate rests on. ``batches`` (files) go out in
-    ``waves``, each with the provider's window of ``window_h`` hours; None where no limits are known. ``widened`` is by
-    what the interval is stretched, because earlier ones were too narrow.
+    ``bound_usd`` is the most that it can cost, if what ``bound_assumes`` says of the price is true; ``notes`` say what
+    the estimate rests on. ``batches`` (files) go out in ``waves``, each with the provider's window of ``window_h``
+    hours; None where no limits are known. ``widened`` is by what the interval is stretched, because earlier ones were
+    too narrow.
     """
 
     title: str
@@ -65,6 +66,7 @@ class Estimate:
     waves: int | None = None
     window_h: int = 24
     widened: float = 1.0
+    bound_assumes: str | None = None
 
 
 def estimate_table(estimate: Estimate) -> Table:
@@ -86,13 +88,11 @@ def estimate_table(estimate: Estimate) -> Table:
         ("without dedupe", *(usd(column.repeated_usd) for column in columns)),
         ("without cache", *(usd(column.uncached_usd) for column in columns)),
     )
-    bound = estimate.bound_usd
-    first = "no bound: price unknown" if bound is None else f"bound: no more than {usd(bound)}"
     return Table(
         title=f"Estimate: {estimate.title}",
         columns=("", *(column.name for column in columns)),
         rows=rows,
-        notes=(first, *_travel(estimate), *estimate.notes),
+        notes=(_bound(estimate), *_travel(estimate), *estimate.notes),
         marks=(REHEARSAL,) if is_rehearsal(estimate.venue) else (),
         caution=estimate.caution,
         strong=tuple(place for place, row in enumerate(rows) if row[0] in ("to buy", "cost, expected")),
@@ -103,6 +103,14 @@ def _on_the_way(columns: Sequence[EstimateColumn]) -> tuple[tuple[str, ...], ...
     """A row for what is neither answered nor to be bought, where there is any."""
     flying = [column.unique - column.answered - column.to_buy for column in columns]
     return (("on its way", *map(count, flying)),) if any(flying) else ()
+
+
+def _bound(estimate: Estimate) -> str:
+    """The most that it can cost, and what that rests on."""
+    if estimate.bound_usd is None:
+        return "no bound: price unknown"
+    assumed = f" (assumed: {estimate.bound_assumes})" if estimate.bound_assumes else ""
+    return f"bound: no more than {usd(estimate.bound_usd)}{assumed}"
 
 
 def _travel(estimate: Estimate) -> tuple[str, ...]:

@@ -94,3 +94,20 @@ def test_a_budget_that_is_no_amount_is_refused(place: Place, corpus: Path, nonse
     done = place.call("submit", *asked(corpus), "--budget", nonsense, check=False)
     assert (done.returncode, place.runs()) == (2, [])
     assert "Invalid value for '--budget'" in done.stderr
+
+
+def test_a_model_that_is_not_listed_needs_its_provider_and_its_bound_says_what_is_assumed(
+    place: Place, corpus: Path
+) -> None:
+    rest = ["--task", "3.1", "--data", str(corpus), "--limit", "3", "--emulate", "--json"]
+    refused = place.call("estimate", "--model", "gpt-5.4-mini-typo", *rest, check=False)
+    assert refused.returncode == 2
+    assert "gpt-5.4-mini" in refused.stderr.partition("did you mean")[2]
+    assert place.runs() == []
+    of_base = json.loads(place.call("estimate", "--model", "ft:gpt-5.4-mini-2026-03-17:acme::x1", *rest).stdout)
+    base = json.loads(place.call("estimate", "--model", "gpt-5.4-mini", *rest).stdout)
+    assert of_base["bound_usd"] == pytest.approx(4 * base["bound_usd"])
+    assert "4 times the price of gpt-5.4-mini" in of_base["bound_assumes"]
+    assert base["bound_assumes"] is None
+    unknown = json.loads(place.call("estimate", "--model", "openai/gpt-7-nova", *rest).stdout)
+    assert unknown["bound_usd"] is None, "no price is invented"
