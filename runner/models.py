@@ -129,6 +129,30 @@ def find_model(name: str, *, as_of: date | None = None) -> Model:
     return model
 
 
+def is_name_of(model: Model, told: str, *, at_custom_host: bool = False) -> bool:
+    """Whether a reply that names its model so came from the one that was asked.
+
+    It did where the name is its id, a dated form of that, or what models.toml calls it besides; behind a custom host,
+    whose names are its own, only where it is the id that was sent or a dated form of it.
+    """
+    name, asked = _key(told), _key(model.id)
+    dated = _dated(name)
+    if name == asked or (dated is not None and dated["base"] == asked):
+        return True
+    return not at_custom_host and name in map(_key, _aliases(model))
+
+
+def _aliases(model: Model) -> tuple[str, ...]:
+    """The undated and short names of the row that a model has its facts from; a fine-tuned one has none."""
+    if model.is_fine_tuned:
+        return ()
+    for row in _tables()["model"]:
+        ids = (row["id"], *row.get("snapshots", ()))
+        if _provider(row) == model.provider and (model.id in ids or model.base in ids):
+            return (row["id"], *row.get("names", ()))
+    return ()
+
+
 def all_models() -> tuple[Model, ...]:
     """The registry in its order, without the dated and the short names of the same models."""
     return tuple(_read(row) for row in _tables()["model"])

@@ -8,7 +8,7 @@ from openai.types.shared import ChatModel, ResponsesModel
 from tiktoken.model import encoding_name_for_model
 
 from runner.errors import RunnerError
-from runner.models import CHAT, Model, all_models, find_model, names_of, providers
+from runner.models import CHAT, Model, all_models, find_model, is_name_of, names_of, providers
 from runner.request import Body
 
 TODAY = date(2026, 11, 21)
@@ -287,3 +287,36 @@ def test_an_effort_that_a_model_does_not_take_is_refused_with_those_that_it_take
         find_model("o3").reasoning_allowance_of("max")
     with pytest.raises(RunnerError, match="takes none"):
         find_model("gpt-4o").refused_at("low")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "at_provider", "at_custom_host"),
+    [
+        ("gpt-4.1", "gpt-4.1", True, True),
+        ("gpt-4.1", "gpt-4.1-2025-04-14", True, True),
+        ("gpt-4.1", "gpt-4.1-2027-02-03", True, True),
+        ("gpt-4.1", "gpt-4.1-mini", False, False),
+        ("gpt-4.1", "gpt-4.1-mini-2025-04-14", False, False),
+        ("gpt-4.1-2025-04-14", "gpt-4.1", True, False),
+        ("gpt-4o-2024-08-06", "gpt-4o-2024-11-20", False, False),
+        ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929", True, True),
+        ("claude-3.5-sonnet", "claude-3-5-sonnet-20241022", True, True),
+        ("claude-3.5-sonnet", "claude-3-5-sonnet", True, False),
+        ("claude-3.5-sonnet", "claude-3-5-sonnet-20240620", False, False),
+        ("gemini-2.5-flash", "gemini-3.5-flash-lite", False, False),
+        ("deepseek-v3", "deepseek-ai/DeepSeek-V3-0324", False, False),
+        ("nebius/llama-3.3-70b", "meta-llama/Llama-3.3-70B-Instruct", True, True),
+        ("nebius/llama-3.3-70b", "llama-3.3-70b-versatile", False, False),
+        ("gpt-6-luna-2026-09-22", "gpt-6-luna", True, False),
+        ("ft:gpt-4.1-2025-04-14:acme::x1", "ft:gpt-4.1-2025-04-14:acme::x1", True, True),
+        ("ft:gpt-4.1-2025-04-14:acme::x1", "gpt-4.1-2025-04-14", False, False),
+        ("openai/my-deployment", "my-deployment", True, True),
+        ("openai/my-deployment", "gpt-4.1", False, False),
+    ],
+)
+def test_an_answer_is_of_the_asked_model_by_its_id_a_dated_form_or_an_alias(
+    asked: str, told: str, at_provider: bool, at_custom_host: bool
+) -> None:
+    model = find_model(asked)
+    assert is_name_of(model, told) is at_provider
+    assert is_name_of(model, told, at_custom_host=True) is at_custom_host

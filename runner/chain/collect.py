@@ -15,6 +15,7 @@ import polars as pl
 from runner.chain.files import write_bytes, write_frame
 from runner.chain.journal import Point, reached
 from runner.chain.prices import bound_price_at, with_bound, with_cost
+from runner.chain.returned import other_models, swap_sentence
 from runner.chain.runs import Folders, Run, Workspace, read_run
 from runner.chain.stock import FINAL_WORDS, MAX_ATTEMPTS, attempts, batch_ids
 from runner.ledger import Job, Ledger, State
@@ -87,6 +88,7 @@ def _take_home(
             path.unlink()
         raise NotOurs
     _report(reading, folders, job, say)
+    _report_models(read_run(workspace, job.run), part, job, say)
     path = folders.part(job.job)
     write_frame(path, part)
     reached(Point.PART_WRITTEN)
@@ -216,6 +218,13 @@ def _report(reading: Reading, folders: Folders, job: Job, say: Say) -> None:
         say(f"{reading.duplicated} rows of {job.job} came twice; the first answer counts.")
     if reading.unknown:
         say(f"{reading.unknown} rows of {job.job} carry ids that were not asked; they are left in the raw file.")
+
+
+def _report_models(run: Run, part: pl.DataFrame, job: Job, say: Say) -> None:
+    """A model that nobody asked for is no line's fault, so every answer stays; but it is said."""
+    versions = part["model_version"].drop_nulls()
+    if said := swap_sentence(run.asked, other_models(run.asked, versions), versions.len()):
+        say(f"Warning: batch {job.batch} of {job.run}: {said}.")
 
 
 def _part(

@@ -15,6 +15,7 @@ from runner.chain.files import write_bytes, write_frame, write_frames
 from runner.chain.journal import Point, reached
 from runner.chain.judging import KEYS, Block, answered, blocks, judge_all
 from runner.chain.provenance import library_versions, repeat_of, versions_of
+from runner.chain.returned import other_models, swap_sentence
 from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.stock import write_responses
 from runner.ledger import Ledger
@@ -90,6 +91,7 @@ def _summary(
     complete = done == asked.height
     look = _look(ledger, run, responses, again) if complete and run.test_family and done else None
     scored = task.score(items, _design(run, look, tested=complete)) if items.height else Scored()
+    others = other_models(run.asked, responses["model_version"])
     return Summary(
         run=run.name,
         task=task.name,
@@ -108,7 +110,8 @@ def _summary(
         cost=cost_of(ledger, run, folders, responses),
         requests=Requests(asked.height, run.unique, done, dict(counted.iter_rows())),
         failures=_failures(items),
-        caution=_caution(run, responses),
+        caution=_caution(run, responses, others),
+        other_models=others,
         explanation=run.explanation,
         funnel=run.funnel.steps,
         funnel_notes=run.funnel.notes,
@@ -140,11 +143,12 @@ def _design(run: Run, look: Look | None, *, tested: bool) -> Design:
     return Design(1 - look.alpha, tested, run.test_family)
 
 
-def _caution(run: Run, responses: pl.DataFrame) -> str | None:
-    """The task's own word, and, where an emulator signs its answers behind another name, what they are."""
+def _caution(run: Run, responses: pl.DataFrame, others: dict[str, int]) -> str | None:
+    """What stands over every table: who really answered, where it is not who was asked, and the task's own word."""
     signed = responses["model_version"].str.contains("emulator").any() and not is_rehearsal(run.asked.venue)
     rehearsed = f"{run.asked.venue} is an emulator: this is a rehearsal, not a result" if signed else None
-    return "; ".join(word for word in (rehearsed, run.caution) if word) or None
+    swapped = swap_sentence(run.asked, others, responses["model_version"].count())
+    return "; ".join(word for word in (rehearsed, swapped, run.caution) if word) or None
 
 
 def _failures(items: pl.DataFrame) -> tuple[Failure, ...]:

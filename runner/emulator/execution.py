@@ -16,6 +16,7 @@ import orjson
 from runner.emulator import draws
 from runner.emulator.answering import answer, factor
 from runner.emulator.caching import PrefixCache
+from runner.emulator.faults import OTHER_MODEL
 from runner.emulator.garbling import garbled, huge, with_separators, with_surrogate
 from runner.emulator.jobs import Job
 from runner.emulator.resultfile import ResultFile
@@ -148,6 +149,8 @@ class Execution:
         for fault, change in (("u2028", with_separators), ("lone_surrogate", with_surrogate), ("huge_line", huge)):
             if plan.hits(fault, index):
                 choices = [replace(choice, text=change(choice.text)) for choice in choices]
+        if plan.hits("other_model", index):
+            ask = replace(ask, name=OTHER_MODEL)
         line = garbled(self._wire.answered(ask, choices, usage, plan.at, salt))
         if plan.hits("unknown_id", index):
             stranger = replace(ask, custom_id=f"unknown-{ask.custom_id}"[:64])

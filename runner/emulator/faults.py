@@ -44,6 +44,7 @@ LIST_LAG_S = 45.0
 NOT_FOUND_S = 30.0
 LATE_IDS_S = 120.0
 QUOTA_HELD_S = 3 * 24 * 3600.0
+OTHER_MODEL = "another-model-1"
 STORM_CALLS = 5
 STORM_EVERY = 25
 
@@ -98,6 +99,7 @@ FAULTS: dict[str, Fault] = {
         Fault("missing_id", Unit.LINE, 0.05, "A request is in no file (it was not run, nor billed)."),
         Fault("bad_line", Unit.LINE, 0.05, "A result line is cut off and cannot be parsed (billed)."),
         Fault("status_zero", Unit.LINE, 0.05, "A result line has status_code 0 (not billed).", OPENAI_LIKE),
+        Fault("other_model", Unit.LINE, 0.2, f"An answer names another model, {OTHER_MODEL}, than was asked for."),
         Fault("filtered", Unit.LINE, 0.05, "A prompt is blocked, in the protocol's words (its input is billed)."),
         Fault("standard_tier", Unit.LINE, 0.2, "A row is served and billed at the standard price.", ("anthropic",)),
         Fault("mixed_endings", Unit.LINE, 0.2, "Single requests failed, expired or were cancelled (not billed)."),

@@ -92,6 +92,7 @@ class Summary:
     says why there is nothing to show. ``funnel`` is (rule, items left) in order, ``funnel_notes`` what a
     reader must know about it. ``signatures`` maps a metric to what computed it. ``remarks`` are sentences on the
     protocol; ``repeat`` is what it takes to make the same numbers again (parameters, seed, instances, prices, …).
+    ``other_models`` counts the answers that name a model which was not asked for, by its name.
     """
 
     run: str
@@ -119,6 +120,7 @@ class Summary:
     look: Look | None = None
     remarks: tuple[str, ...] = ()
     repeat: Mapping[str, str] = field(default_factory=dict)
+    other_models: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_rehearsal(self) -> bool:

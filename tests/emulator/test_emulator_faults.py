@@ -252,6 +252,13 @@ def test_filtered(faulty):
     assert all(row["usd"] > 0 for row in rows)
 
 
+def test_other_model(faulty):
+    desk, batch = faulty("other_model:0.1")
+    named = Counter(row["response"]["body"]["model"] for row in desk.results(batch.output_file_id).values())
+    assert (len(named), named["another-model-1"]) == (2, 4)
+    assert billed(desk, batch) == IDS
+
+
 def test_mixed_endings(faulty):
     desk, batch = faulty("mixed_endings:0.5")
     answered, rest = desk.results(batch.output_file_id), desk.results(batch.error_file_id)

@@ -44,6 +44,7 @@ def test_each_answers_and_its_bill_is_what_we_say(place: Place, corpus: Path, na
     assert summary["state"] == "complete"
     assert summary["venue"] == f"emulator:{NAMED[name]}@{day}"
     assert set(place.responses()["status"]) == {"ok"}
+    assert summary["other_models"] == {}, "a dated or short name of it is no other model"
     bill = place.bill(day)
     assert {line["custom_id"] for line in bill["requests"]} == place.asked()
     assert summary["cost"]["billed_usd"] == pytest.approx(bill["totals"]["usd"])
