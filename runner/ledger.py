@@ -30,6 +30,9 @@ class State(StrEnum):
 OPEN = (State.INTENDED, State.UPLOADED, State.UNCLEAR, State.CREATED, State.ENDED)
 """States whose requests must not be bought again: an answer may still come."""
 
+SENT = tuple(state for state in OPEN if state is not State.INTENDED)
+"""Open states of a job that is, or may be, at the provider; one that is only intended surely is not."""
+
 
 @dataclass(frozen=True)
 class Job:

@@ -15,7 +15,7 @@ from runner.chain.outlook import Rates
 from runner.chain.prices import bound_price_at, price_at, with_bound
 from runner.chain.reconcile import history, stretch
 from runner.chain.runs import Folders, Run, Workspace
-from runner.chain.stock import answered, request_ids, to_buy
+from runner.chain.stock import answered, out, request_ids, to_buy
 from runner.ledger import Ledger
 from runner.models import find_model
 from runner.pricing import Price, estimate_expr, standard_price
@@ -36,7 +36,9 @@ def estimate(workspace: Workspace, ledger: Ledger, run: Run, now: datetime, limi
     dearest = bound_price_at(run, now)
     wanted = with_bound(to_buy(workspace, ledger, run, 1), dearest)
     asked = pl.read_parquet(folders.requests(1))
-    have = answered(workspace, ledger, run.asked.venue, run.asked.model, request_ids(folders))
+    ids = request_ids(folders)
+    have = answered(workspace, ledger, run.asked.venue, run.asked.model, ids)
+    bought = out(workspace, ledger, run, ids)
     current = price_at(run, now)
     travel = None if limits is None else journey(ledger, run, folders, wanted, limits, now)
     cache = shared(run, folders, wanted, travel.blocks if travel else (), current)
@@ -46,7 +48,7 @@ def estimate(workspace: Workspace, ledger: Ledger, run: Run, now: datetime, limi
     rows = wanted.join(firsts, on="request_id", maintain_order="left").join(
         cache.frame, on="request_id", maintain_order="left"
     )
-    reckoning = _Reckoning(rows, have, known, current, _standard(run, now), bool(cache.hits), widened)
+    reckoning = _Reckoning(rows, have, bought.not_sent, known, current, _standard(run, now), bool(cache.hits), widened)
     priced = wanted["bound_usd"].null_count() == 0 and current is not None
     return Estimate(
         title=f"{run.asked.task} · {run.asked.model} at {run.asked.venue} · {run.asked.protocol}, "
@@ -56,7 +58,10 @@ def estimate(workspace: Workspace, ledger: Ledger, run: Run, now: datetime, limi
         total=reckoning.column("total", asked),
         bound_usd=float(wanted["bound_usd"].sum()) if priced else None,
         bound_assumes=dearest.assumed if dearest and priced else None,
-        notes=tuple(_notes(run, current, known, now, widened)),
+        notes=(
+            *(f"{n:,} in flight in {name}" for name, n in bought.elsewhere.items()),
+            *_notes(run, current, known, now, widened),
+        ),
         caution=run.caution,
         batches=len(travel.blocks) if travel else None,
         waves=travel.waves if travel else None,
@@ -79,6 +84,7 @@ class _Reckoning:
 
     rows: pl.DataFrame
     have: pl.Series
+    not_sent: pl.Series
     known: Ground
     price: Price | None
     standard: Price | None
@@ -100,6 +106,7 @@ class _Reckoning:
             unique=copies.height,
             answered=int(copies["request_id"].is_in(self.have.implode()).sum()),
             to_buy=mine.height,
+            not_sent=int(copies["request_id"].is_in(self.not_sent.implode()).sum()),
             input_tokens=round(sums["in_mid"]),
             input_tokens_low=round(sums["in_low"]),
             input_tokens_high=round(sums["in_high"]),

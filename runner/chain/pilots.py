@@ -9,7 +9,7 @@ import polars as pl
 
 from runner.benchmarks.base import Task
 from runner.chain.runs import Asked, Folders, Run, Workspace, read_run, run_names
-from runner.chain.stock import answered, in_flight, request_ids
+from runner.chain.stock import answered, held, request_ids
 from runner.errors import RunnerError
 from runner.ledger import Ledger
 from runner.metrics.effects import BALANCED
@@ -85,7 +85,7 @@ def looks_so_far(workspace: Workspace, asked: Asked) -> tuple[int, frozenset[int
 def paid_instances(workspace: Workspace, ledger: Ledger, asked: Asked) -> pl.Series:
     """The instances of which all settings are answered or on their way, bought by any runs of this sample."""
     found = [pl.DataFrame(schema={"instance_id": pl.String(), "setting": pl.String()})]
-    flying = in_flight(workspace, ledger, asked.venue, asked.model)
+    flying = held(workspace, ledger, asked.venue, asked.model)["request_id"]
     for other in _runs(workspace):
         if other.asked.series != asked.series:
             continue

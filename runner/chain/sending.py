@@ -52,7 +52,8 @@ def new_job(run: Run, account: str, stage: int, batch: int, bounded: pl.DataFram
 def send(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, now: datetime, say: Say) -> Job:
     """Upload and create an intended job. Returns it as created, as unclear, or as intended for a later try.
 
-    Raises RunnerError when the provider refuses it: nothing was bought, the job is closed.
+    Raises RunnerError when the provider refuses it: nothing was bought, and the job is closed, or, where it is the key
+    that was refused, waits for another one.
     """
     if job.account != provider.account:  # only intended, so surely created nowhere: this key may send it
         job = ledger.move(job, State.INTENDED, account=provider.account, file_id=None)
@@ -67,8 +68,16 @@ def send(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, now
         provider_job = provider.create(job.model, job.file_id or path, job.job)
         reached(Point.JOB_SENT)
     except Unreachable as error:
-        say(f"Batch {job.batch} could not be sent ({error}); nothing was bought, and the next try sends it.")
-        return ledger.move(job, State.INTENDED, error=f"{job.venue} cannot be reached: {error}")
+        why = f"{job.venue} {'refuses the key' if error.is_refusal else 'cannot be reached'}: {error}"
+        job = ledger.move(job, State.INTENDED, error=why)
+        if error.is_refusal:  # which no waiting mends
+            raise RunnerError(
+                f"batch {job.batch} of {job.run} is not sent: {why}. Nothing was bought; `make collect` tries again.",
+                code="not_sent",
+                exit_code=1,
+            ) from None
+        say(f"Batch {job.batch} of {job.run} is not sent: {why}. Nothing was bought; the next try sends it.")
+        return job
     except NotCreated as refusal:
         return _refused(ledger, provider, job, refusal, now, say)
     except Unclear as doubt:

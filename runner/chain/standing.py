@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import polars as pl
@@ -11,7 +11,7 @@ import polars as pl
 from runner.chain.prices import bound_price_at, with_bound
 from runner.chain.queues import whole_instances
 from runner.chain.runs import Folders, Run, Workspace, read_run
-from runner.chain.stock import answered, in_flight, request_ids, room_usd, to_buy
+from runner.chain.stock import Out, answered, out, request_ids, room_usd, to_buy
 from runner.ledger import OPEN, Approval, Job, Ledger, State
 from runner.providers.base import JobStatus
 
@@ -36,6 +36,8 @@ class OpenJob:
 class Standing:
     """Where a run stands: unique requests, those finally answered, in flight and waiting, and what is next.
 
+    ``in_flight`` is what jobs of its own have, or may have, brought to the provider, ``elsewhere`` how many of its
+    requests those of other runs have; ``not_sent`` are in batches that did not get there, and ``unsent`` says why.
     ``problem`` is a sentence when the run cannot go on by itself; ``passes`` when time alone may help; ``needs_yes``
     when nothing more is bought until somebody approves of it.
     """
@@ -49,6 +51,9 @@ class Standing:
     problem: str | None = None
     passes: bool = False
     needs_yes: bool = False
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
+    not_sent: int = 0
+    unsent: str | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -58,7 +63,23 @@ class Standing:
     @property
     def is_moving(self) -> bool:
         """Whether waiting helps: something of ours is out or will be, and nothing stops the run."""
-        return not self.is_complete and self.problem is None and (self.passes or self.in_flight > 0)
+        waits = self.passes or self.is_in_flight or self.not_sent > 0
+        return not self.is_complete and self.problem is None and waits
+
+    @property
+    def is_in_flight(self) -> bool:
+        """Whether something of it is at the provider, whichever run's job brought it there."""
+        return self.in_flight > 0 or bool(self.elsewhere)
+
+    @property
+    def waiting(self) -> int:
+        """Requests in no batch yet."""
+        return self.total - self.final - self.in_flight - sum(self.elsewhere.values()) - self.not_sent
+
+    @property
+    def trouble(self) -> str | None:
+        """Why a command that wanted to go on with it has failed: it is stopped, or something of it was not sent."""
+        return self.problem or self.unsent
 
 
 def standing(
@@ -77,9 +98,10 @@ def standing(
     venue, model = run.asked.venue, run.asked.model
     have = answered(workspace, ledger, venue, model, ids) if responses is None else responses["request_id"]
     final = have.n_unique()
-    flying = in_flight(workspace, ledger, venue, model)
-    ours = flying.filter(flying.is_in(ids.implode())).n_unique()
     complete = final == ids.len()
+    bought = out(workspace, ledger, run, ids)
+    ours = bought.in_flight.len() + sum(bought.elsewhere.values())
+    unsent = None if complete else _unsent(ledger, run, bought)
     problem = None if complete else problem or halted(workspace, ledger, run)
     approval, is_held = ledger.approval(run.name), False
     if problem:
@@ -90,10 +112,15 @@ def standing(
         what_next = "cancelled; `make collect` takes home what the provider has answered"
     elif ledger.is_withdrawn(run.name):
         what_next = "cancelled; what was answered is kept: `make submit` shows what the rest costs and asks"
+    elif unsent:
+        what_next = f"{unsent}; `make collect` tries again"
     elif reason:
         what_next = reason
-    elif ours and all(job.state is State.INTENDED for job in ledger.jobs(run=run.name, states=OPEN)):
-        what_next = "not sent yet: `make collect` tries again"
+    elif not bought.not_sent.is_empty():
+        what_next = f"{bought.not_sent.len():,} not sent yet: `make collect` sends them"
+    elif bought.elsewhere:
+        where = ", ".join(f"{n:,} in flight in {name}" for name, n in bought.elsewhere.items())
+        what_next = f"{where}: `make collect`"
     elif ours:
         what_next = "waiting for the provider: `make collect`"
     elif approval is None:
@@ -108,13 +135,26 @@ def standing(
         run,
         ids.len(),
         final,
-        ours,
+        bought.in_flight.len(),
         tuple(OpenJob(job, known.get(job.job)) for job in open_jobs),
         what_next,
         problem,
         passes,
-        not complete and not ours and (approval is None or approval.is_withdrawn or is_held),
+        not complete
+        and not ours
+        and bought.not_sent.is_empty()
+        and (approval is None or approval.is_withdrawn or is_held),
+        bought.elsewhere,
+        bought.not_sent.len(),
+        unsent,
     )
+
+
+def _unsent(ledger: Ledger, run: Run, bought: Out) -> str | None:
+    """That batches were to be sent and were not; None where none was tried."""
+    tried = ledger.jobs(venue=run.asked.venue, model=run.asked.model, states=[State.INTENDED])
+    why = next((job.error for job in tried if job.run in bought.holders and job.error), None)
+    return None if why is None else f"{bought.not_sent.len():,} requests are not sent: {why}"
 
 
 def _held(workspace: Workspace, ledger: Ledger, run: Run, approval: Approval) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +12,7 @@ from runner.chain.files import write_frame
 from runner.chain.journal import Point, reached
 from runner.chain.runs import Folders, Run, Workspace
 from runner.errors import RunnerError
-from runner.ledger import OPEN, Approval, Job, Ledger
+from runner.ledger import OPEN, SENT, Approval, Job, Ledger
 from runner.request import FINAL, RESPONSE_SCHEMA
 
 MAX_ATTEMPTS = 3
@@ -129,11 +130,52 @@ def lost_parts(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> 
     return [job for job in jobs if job.part and not (workspace.root / job.part).exists()]
 
 
-def in_flight(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> pl.Series:
-    """Requests in any open or unresolved job of the venue and model, over all runs: never to be bought again."""
-    jobs = ledger.jobs(venue=venue, model=model, states=OPEN) + lost_parts(workspace, ledger, venue, model)
-    found = [batch_ids(workspace, job).to_frame() for job in jobs]
-    return pl.concat(found)["request_id"] if found else pl.Series("request_id", [], pl.String())
+def held(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> pl.DataFrame:
+    """Requests in any open or unresolved job of the venue and model, over all runs: never to be bought again.
+
+    request_id, the ``run`` whose job holds it, and ``is_sent``: whether the job is or may be at the provider.
+    """
+    lost = lost_parts(workspace, ledger, venue, model)
+    jobs = [(job, job.state in SENT) for job in ledger.jobs(venue=venue, model=model, states=OPEN)]
+    found = [
+        batch_ids(workspace, job).to_frame().with_columns(run=pl.lit(job.run), is_sent=pl.lit(is_sent))
+        for job, is_sent in [*jobs, *((job, True) for job in lost)]
+    ]
+    return pl.concat(found) if found else pl.DataFrame(schema=_HELD)
+
+
+_HELD = {"request_id": pl.String(), "run": pl.String(), "is_sent": pl.Boolean()}
+
+
+@dataclass(frozen=True)
+class Out:
+    """A run's requests that are bought and not answered: ``in_flight`` by jobs of its own, ``elsewhere`` how many by
+    those of other runs, ``not_sent`` in batches (of the runs ``holders``) that no provider has.
+    """
+
+    in_flight: pl.Series
+    elsewhere: Mapping[str, int]
+    not_sent: pl.Series
+    holders: frozenset[str]
+
+
+def out(workspace: Workspace, ledger: Ledger, run: Run, ids: pl.Series) -> Out:
+    """Where those of a run's requests are that are in some job."""
+    rows = (
+        held(workspace, ledger, run.asked.venue, run.asked.model)
+        .filter(pl.col("request_id").is_in(ids.implode()))
+        .with_columns(is_own=pl.col("run") == run.name)
+        .sort("is_sent", "is_own", descending=True, maintain_order=True)
+        .unique("request_id", keep="first", maintain_order=True)
+    )
+    sent, unsent = rows.filter("is_sent"), rows.filter(~pl.col("is_sent"))
+    others = sent.filter(~pl.col("is_own"))["run"].value_counts().sort("run")
+    return Out(
+        in_flight=sent.filter("is_own")["request_id"],
+        elsewhere=dict(others.iter_rows()),
+        not_sent=unsent["request_id"],
+        holders=frozenset(unsent["run"]),
+    )
 
 
 def batch_ids(workspace: Workspace, job: Job) -> pl.Series:
@@ -155,7 +197,7 @@ def to_buy(workspace: Workspace, ledger: Ledger, run: Run, stage: int) -> pl.Dat
     folders = Folders(workspace, run.name)
     venue, model = run.asked.venue, run.asked.model
     have = answered(workspace, ledger, venue, model, request_ids(folders))
-    taken = pl.concat([have, in_flight(workspace, ledger, venue, model)]).to_frame("request_id").unique()
+    taken = pl.concat([have, held(workspace, ledger, venue, model)["request_id"]]).to_frame("request_id").unique()
     return (
         pl.scan_parquet(folders.bodies(stage))
         .select("request_id", "tokens", "input_bound", "max_output", "instance")

@@ -108,7 +108,7 @@ def buy(
 def _why_not(job: Job) -> str:
     if job.state is State.UNCLEAR:
         return f"the answer to creating batch {job.batch} was lost; the provider's list decides (`make collect`)"
-    return job.error or "the provider could not take a batch just now"
+    return f"not sent: {job.error or 'the provider could not take a batch just now'}"
 
 
 def _pilot(ledger: Ledger, run: Run) -> tuple[bool, bool]:

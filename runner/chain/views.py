@@ -21,29 +21,35 @@ from runner.venues import is_rehearsal
 
 
 def standing_table(standings: Sequence[Standing], ledger: Ledger, notes: Sequence[str] = ()) -> Table:
-    """One row per run: answered, in flight, waiting, money, and what happens next."""
+    """One row per run: answered, in flight (by its own jobs), waiting, money, and what happens next.
+
+    What did not get to the provider has a column where there is any; what other runs' jobs hold is said in words.
+    """
     rehearsals = [is_rehearsal(standing.run.asked.venue) for standing in standings]
+    is_any_unsent = any(standing.not_sent for standing in standings)
     rows = []
     for standing in standings:
         spent = ledger.spent(run=standing.run.name)
-        waiting = standing.total - standing.final - standing.in_flight
         rows.append(
             (
                 standing.run.name,
                 f"{count(standing.final)} of {count(standing.total)}",
                 count(standing.in_flight),
-                count(waiting),
+                *((count(standing.not_sent),) if is_any_unsent else ()),
+                count(standing.waiting),
                 usd(spent.billed_usd if spent.is_known else None),
                 usd(spent.reserved_usd if spent.is_known else None),
                 standing.next,
             )
         )
+    unsent = ("not sent",) if is_any_unsent else ()
+    columns = ("run", "answered", "in flight", *unsent, "waiting", "billed", "held back", "next")
     return Table(
         title="Runs",
-        columns=("run", "answered", "in flight", "waiting", "billed", "held back", "next"),
+        columns=columns,
         rows=tuple(rows),
         marks=(REHEARSAL,) if rehearsals and all(rehearsals) else (),
-        text_columns=(0, 6),
+        text_columns=(0, len(columns) - 1),
         notes=tuple(notes),
     )
 

@@ -166,7 +166,9 @@ def run(
 @options.which
 @options.as_json
 @click.option(
-    "--exit-code", is_flag=True, help="End with 0 when complete, 3 while waiting, 1 when stopped or not approved."
+    "--exit-code",
+    is_flag=True,
+    help="End with 0 when complete, 3 while waiting, 1 when stopped, not sent or not approved.",
 )
 def status(as_json: bool, exit_code: bool, **chosen: Any) -> None:
     """Where runs stand and what happens next; asks no provider."""
@@ -176,7 +178,7 @@ def status(as_json: bool, exit_code: bool, **chosen: Any) -> None:
         names = here.open_runs(chosen) or [here.pick(chosen).name]
         standings = here.standings(names)
         _show_standings(here, standings, as_json, standing_notes(standings, here.ledger, here.limits))
-    if exit_code and any(standing.problem or standing.needs_yes for standing in standings):
+    if exit_code and any(standing.trouble or standing.needs_yes for standing in standings):
         sys.exit(1)
     if exit_code and not all(standing.is_complete for standing in standings):
         sys.exit(WAITING)
@@ -236,6 +238,8 @@ def _show_standings(here: Office, standings: list[Any], as_json: bool, notes: Se
                         "total": each.total,
                         "final": each.final,
                         "in_flight": each.in_flight,
+                        "in_flight_in": each.elsewhere,
+                        "not_sent": each.not_sent,
                         "complete": each.is_complete,
                         "next": each.next,
                         **asdict(here.ledger.spent(run=each.run.name)),

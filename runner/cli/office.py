@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 SLOWEST_S = 60.0
+TRIES = 8
+"""How often waiting tries to send, at a growing pace, while nothing could be sent: half a minute."""
 NOWHERE = "http://127.0.0.1:9"
 """An address for what needs one and asks nobody."""
 VARIANTS = {"min_history": "min_history", "history_lag": "history_lag_days", "match_length": "match_length"}
@@ -231,7 +233,7 @@ class Office:
             say("This run is cancelled and its jobs are being stopped; submit it again when `make collect` is done.")
             return False
         if shown.total.to_buy == 0:
-            say("Nothing to buy: every request is answered or on its way.")
+            say(_nothing_to_buy(shown))
         elif trouble := halted(self.workspace, self.ledger, run):
             if not may_overrule:
                 raise RunnerError(f"{run.name}: {trouble}", code="stopped", exit_code=1)
@@ -248,7 +250,7 @@ class Office:
 
     def wait(self, names: Sequence[str], poll: float | None) -> list[Standing]:
         """Advance until everything is answered or cannot go on, showing each batch."""
-        pause = poll or 1.0
+        pause, tries = poll or 1.0, 0
         told: set[str] = set()
         with watch(sys.stderr) as display:
 
@@ -260,7 +262,9 @@ class Office:
             while True:
                 standings = self.advance(names, tell)
                 rehearsed = all(is_rehearsal(each.run.asked.venue) for each in standings)
-                if not any(each.is_moving for each in standings):
+                is_out = any(each.is_in_flight for each in standings)
+                tries = tries + 1 if not is_out and any(each.unsent for each in standings) else 0
+                if tries == TRIES or not any(each.is_moving for each in standings):
                     if self.ledger.jobs(states=[State.COLLECTED]):
                         self.advance(names, tell)  # input files that could not be removed: once more
                     return standings
@@ -269,10 +273,21 @@ class Office:
                 spent = sum(each.billed_usd for each in money) if all(each.is_known for each in money) else None
                 done = sum(each.final for each in standings)
                 total = sum(each.total for each in standings)
-                footer = f"{done:,} of {total:,} answered, {usd(spent)} so far"
+                unsent = sum(each.not_sent for each in standings)
+                stuck = f"{unsent:,} not sent, " if unsent else ""
+                footer = f"{done:,} of {total:,} answered, {stuck}{usd(spent)} so far"
                 display.show(job_views(standings, self.ledger), footer)
                 time.sleep(step)
                 pause = poll or min(SLOWEST_S, pause * 1.5)
+
+
+def _nothing_to_buy(shown: Estimate) -> str:
+    total = shown.total
+    if total.not_sent:
+        return (
+            f"Nothing more to buy: {total.not_sent:,} requests were approved and are not sent yet; they are tried now."
+        )
+    return f"Nothing to buy: every request is answered{' or in flight' if total.in_flight else ''}."
 
 
 def _asker(yes: bool) -> Any:
@@ -315,7 +330,7 @@ def office(stopped: str | None = None) -> Iterator[Office]:
 
 
 def problems(standings: Iterable[Standing]) -> None:
-    """End with exit code 1 when a run cannot go on by itself."""
-    said = [f"{each.run.name}: {each.problem}" for each in standings if each.problem]
+    """End with exit code 1 when a run cannot go on by itself, or something of it was to be sent and was not."""
+    said = [f"{each.run.name}: {each.trouble}" for each in standings if each.trouble]
     if said:
         raise RunnerError("\n".join(said), code="stopped", exit_code=1)

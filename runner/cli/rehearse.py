@@ -46,7 +46,7 @@ def rehearse(tier: str | None, as_json: bool, **chosen: Any) -> None:
         expected = here.estimate(run)
         n = expected.total.to_buy
         if not n:
-            say("Nothing to rehearse: every request is answered or on its way.")
+            say("Nothing to rehearse: every request is answered, in flight, or packed and not sent (`make status`).")
             if as_json:
                 print_json({"title": expected.title, "calm": None, "troubled": None})
             return

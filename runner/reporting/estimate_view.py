@@ -18,11 +18,12 @@ CLOSE = 0.02
 class EstimateColumn:
     """One setting, or the total. Counts are of requests; tokens and dollars are of those to buy.
 
-    ``answered`` are unique requests paid for by an earlier run. Tokens and dollars without low or high in their name
-    are expected values, ``mid_usd`` too. ``cached_tokens`` are those of the input that the provider is expected to
-    read from its cache; None where that changes no price. ``standard_usd`` is what the same would cost without batch,
-    ``repeated_usd`` with every repeated request bought, ``uncached_usd`` without a cache. Dollars are None where no
-    price is known.
+    ``answered`` are unique requests paid for by an earlier run, ``not_sent`` those approved before in batches that did
+    not get to the provider; what is none of these and not to buy is in flight. Tokens and dollars without low or high
+    in their name are expected values, ``mid_usd`` too. ``cached_tokens`` are those of the input that the provider is
+    expected to read from its cache; None where that changes no price. ``standard_usd`` is what the same would cost
+    without batch, ``repeated_usd`` with every repeated request bought, ``uncached_usd`` without a cache. Dollars are
+    None where no price is known.
     """
 
     name: str
@@ -43,6 +44,12 @@ class EstimateColumn:
     standard_usd: float | None = None
     repeated_usd: float | None = None
     uncached_usd: float | None = None
+    not_sent: int = 0
+
+    @property
+    def in_flight(self) -> int:
+        """Unique requests that are, or may be, at the provider."""
+        return self.unique - self.answered - self.to_buy - self.not_sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,8 @@ def estimate_table(estimate: Estimate) -> Table:
         ("requests", *(count(column.requests) for column in columns)),
         ("unique", *(count(column.unique) for column in columns)),
         ("already answered", *(count(column.answered) for column in columns)),
-        *_on_the_way(columns),
+        *_where_any("in flight", [column.in_flight for column in columns]),
+        *_where_any("not sent", [column.not_sent for column in columns]),
         ("to buy", *(count(column.to_buy) for column in columns)),
         ("input tokens", *(_input(column) for column in columns)),
         ("expected from cache", *(_cached(column) for column in columns)),
@@ -99,10 +107,9 @@ def estimate_table(estimate: Estimate) -> Table:
     )
 
 
-def _on_the_way(columns: Sequence[EstimateColumn]) -> tuple[tuple[str, ...], ...]:
-    """A row for what is neither answered nor to be bought, where there is any."""
-    flying = [column.unique - column.answered - column.to_buy for column in columns]
-    return (("on its way", *map(count, flying)),) if any(flying) else ()
+def _where_any(name: str, counts: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+    """A row of these counts, where there is anything to count."""
+    return ((name, *map(count, counts)),) if any(counts) else ()
 
 
 def _bound(estimate: Estimate) -> str:

@@ -20,13 +20,14 @@ NEXT = {
     "unclear": "look for it",
 }
 """What happens next to a job in each state of the ledger; an unknown state stands for itself."""
+_UNSENT = "intended"
 _OVER = ("ended", "collected", "closed")
 _COLUMNS = ("batch", "state → next", "done", "failed", "in flight", "of", "tokens", "cost", "time")
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """One batch. ``done`` have an answer, ``failed`` an error, the rest of ``total`` are in flight.
+    """One batch. ``done`` have an answer, ``failed`` an error, the rest of ``total`` are in flight once it is sent.
 
     ``tokens`` and ``usd`` are those so far, None where they are not known; ``elapsed_s`` is since creation.
     """
@@ -48,8 +49,8 @@ class JobView:
 
     @property
     def in_flight(self) -> int:
-        """Neither answered nor failed, while the job has not ended; after that nothing is."""
-        return 0 if self.is_over else max(0, self.total - self.done - self.failed)
+        """Neither answered nor failed, while the job is or may be at the provider; before and after that nothing is."""
+        return 0 if self.is_over or self.state == _UNSENT else max(0, self.total - self.done - self.failed)
 
     @property
     def is_rehearsal(self) -> bool:
@@ -125,7 +126,7 @@ def _sum(values: Sequence[float | None], say: Callable[[float], str]) -> str:
 
 
 def _state(state: str) -> str:
-    return f"{state} → {NEXT[state]}" if state in NEXT else state
+    return f"{'not sent' if state == _UNSENT else state} → {NEXT[state]}" if state in NEXT else state
 
 
 def _notes(jobs: Sequence[JobView], shown: int) -> list[str]:
