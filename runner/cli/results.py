@@ -26,6 +26,7 @@ def score(as_json: bool, **chosen: Any) -> None:
         show_scores(here, judge(here, name), as_json)
         if not as_json:
             show_bill(here, name)
+            say("All metrics, floors and effects: `make report`.")
 
 
 @click.command()
@@ -95,7 +96,7 @@ def show_scores(here: Office, summary: Summary, as_json: bool) -> None:
     if as_json:
         click.echo(summary.to_json())
         return
-    show(result_table(summary, brief=True))
+    show(result_table(summary))
     if summary.effects:
         show(effects_table(summary, brief=True))
     click.echo(worded(headline(summary)))

@@ -7,15 +7,21 @@ from dataclasses import replace
 
 from runner.metrics.score import Effect
 from runner.reporting.summary import Summary
-from runner.reporting.table import Table
-from runner.reporting.words import NOT_DEFINED, NOT_GIVEN, count, estimate
+from runner.reporting.table import Table, without_empty_columns
+from runner.reporting.words import NOT_DEFINED, NOT_GIVEN, count, signed
 
+MEANINGS = {
+    "personal": "own history rather than a comparable stranger's",
+    "conversation": "thread rather than none",
+    "interaction": "interaction of history and thread",
+}
+"""What the main effects are differences of."""
 _ALL = "all"
 _DOMAIN = "domain="
 _ORDER = ("main", "simple", "arm", "floor")
-_BRIEF = ("main", "floor")
 _KINDS = {"main": "main effect", "simple": "simple effect", "arm": "against no history", "floor": "against best floor"}
 _FLOOR_LEVEL = 0.95
+_NO_INTERVAL = "no interval"
 _NO_TEST = "no test: partial"
 NOT_TESTED = "not tested: partial"
 """Of a difference while answers are still to come."""
@@ -30,16 +36,16 @@ def effects_tables(summary: Summary) -> tuple[Table, ...]:
 def effects_table(summary: Summary, *, brief: bool = False) -> Table:
     """Effects on the primary metric: main ones (the declared family), simple ones, arms, then the best floors.
 
-    ``brief`` keeps to the main ones and the floors, over all instances: what fits a terminal.
+    ``brief`` keeps to the main ones over all instances: those for which the benchmark was made.
     """
     found = [e for e in summary.effects if e.metric == summary.primary and not e.group.startswith(_DOMAIN)]
-    found = [e for e in found if e.kind in _ORDER and (not brief or (e.kind in _BRIEF and e.group == _ALL))]
+    found = [e for e in found if e.kind in _ORDER and (not brief or (e.kind == "main" and e.group == _ALL))]
     found.sort(key=lambda effect: (_ORDER.index(effect.kind), effect.group != _ALL))
     level = next((effect.level for effect in found if effect.kind != "floor"), _FLOOR_LEVEL)
     rows = [
         (
-            _label(effect),
-            _kind(effect),
+            _explained(effect) if brief else _label(effect),
+            "" if brief else _kind(effect),
             difference(effect, level),
             p_value(effect.p),
             p_value(effect.p_holm),
@@ -49,8 +55,8 @@ def effects_table(summary: Summary, *, brief: bool = False) -> Table:
         )
         for effect in found
     ]
-    return Table(
-        title=f"Effects on {summary.primary} · {summary.heading}",
+    table = Table(
+        title=f"{'Effects' if brief else 'All effects'} on {summary.primary} · {summary.heading}",
         columns=("effect", "kind", f"difference {_bounds(level)}", "p", "Holm p", "n", "authors", "reading"),
         rows=tuple(rows),
         notes=(*_legend(summary, found), *effect_notes(found)),
@@ -59,6 +65,7 @@ def effects_table(summary: Summary, *, brief: bool = False) -> Table:
         text_columns=(0, 1, 7),
         strong=tuple(number for number, effect in enumerate(found) if effect.family is not None),
     )
+    return without_empty_columns(table)
 
 
 def domain_effects_table(summary: Summary) -> Table:
@@ -84,8 +91,10 @@ def other_effects_table(summary: Summary) -> Table:
 
 def reading(effect: Effect) -> str:
     """What may be said of it; never that there is no difference."""
-    if effect.value is None or effect.low is None or effect.high is None:
+    if effect.value is None:
         return NOT_DEFINED
+    if effect.low is None or effect.high is None:
+        return _NO_INTERVAL
     if _NO_TEST in (effect.note or ""):
         return NOT_TESTED
     if effect.kind == "floor":
@@ -98,10 +107,9 @@ def reading(effect: Effect) -> str:
 
 def difference(effect: Effect, level: float) -> str:
     """``+0.031 [0.012, 0.050]``; the level of the interval is said where it is not that of the column."""
-    text = estimate(effect.value, effect.low, effect.high)
-    sign = "+" if effect.value is not None and effect.value > 0 and text[:1].isdigit() else ""
+    text = signed(effect.value, effect.low, effect.high)
     other = effect.low is not None and abs(effect.level - level) > 1e-12
-    return f"{sign}{text}{f' ({percent_level(effect.level)})' if other else ''}"
+    return f"{text}{f' ({percent_level(effect.level)})' if other else ''}"
 
 
 def p_value(p: float | None) -> str:
@@ -135,6 +143,10 @@ def _is_unlikeness(name: str, value: object) -> bool:
 
 def _label(effect: Effect) -> str:
     return effect.name if effect.group == _ALL else f"{effect.name}, {effect.group.removeprefix(_DOMAIN)}"
+
+
+def _explained(effect: Effect) -> str:
+    return f"{effect.name}: {MEANINGS[effect.name]}" if effect.name in MEANINGS else effect.name
 
 
 def _kind(effect: Effect) -> str:
@@ -187,7 +199,7 @@ def _grid(summary: Summary, found: Sequence[Effect], title: str, what: str, keys
         replace(effect, name=f"{key.removeprefix(_DOMAIN)} {effect.name}", group=_ALL)
         for key, effect in zip(keys, found, strict=True)
     ]
-    return Table(
+    table = Table(
         title=f"{title} · {summary.heading}",
         columns=(what, *names, "n"),
         rows=tuple(tuple(row(key)) for key in dict.fromkeys(keys)),
@@ -200,3 +212,4 @@ def _grid(summary: Summary, found: Sequence[Effect], title: str, what: str, keys
         marks=summary.marks,
         caution=summary.caution,
     )
+    return without_empty_columns(table)

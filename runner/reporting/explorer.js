@@ -18,7 +18,7 @@ const form = part("filters");
 
 const isFraction = (value) => typeof value === "number" && !Number.isInteger(value);
 const short = (value) => (isFraction(value) ? value.toPrecision(3) : String(value ?? "n/a"));
-const figure = (score) => (score === null ? "n/a" : score.toFixed(Math.abs(score) < 10 ? 2 : 0));
+const figure = (score) => (score === null ? "n/a" : score === 0 ? "0" : score.toFixed(Math.abs(score) < 10 ? 2 : 0));
 const sign = (answer) => SIGNS[answer.grade] ?? figure(answer.score);
 const judged = (answer) => (answer.reason === null ? GRADES[answer.grade] : `failed: ${answer.reason}`);
 

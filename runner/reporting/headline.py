@@ -7,18 +7,11 @@ from math import floor
 
 from runner.metrics.intervals import FEWEST_AUTHORS
 from runner.metrics.score import Effect, Score
-from runner.reporting.charts.floors import best_floor
 from runner.reporting.charts.names import metric_name, opening, short
-from runner.reporting.effects import NOT_TESTED
+from runner.reporting.effects import MEANINGS, NOT_TESTED
 from runner.reporting.summary import Summary
-from runner.reporting.tables import ALL, LOWER_IS_BETTER
-from runner.reporting.words import NOT_DEFINED, count, estimate, figure, percent
-
-_MEANS = {
-    "personal": "own history rather than a comparable stranger's",
-    "conversation": "thread rather than none",
-    "interaction": "interaction of history and thread",
-}
+from runner.reporting.tables import ALL, LOWER_IS_BETTER, best_floor
+from runner.reporting.words import NOT_DEFINED, count, estimate, figure, is_zero, percent, signed
 
 
 def headline(summary: Summary) -> str:
@@ -28,7 +21,7 @@ def headline(summary: Summary) -> str:
     a partial run nothing is concluded from them.
     """
     found = {row.name: row for row in summary.effects if _is_main(row, summary.primary)}
-    effects = [found[name] for name in _MEANS if name in found]
+    effects = [found[name] for name in MEANINGS if name in found]
     said = _of_effects(effects, _is_partial(summary)) if effects else _of_setting(summary)
     return ": ".join(filter(None, (" · ".join(summary.marks), said)))
 
@@ -45,7 +38,7 @@ def _of_effects(effects: Sequence[Effect], partial: bool) -> str:
     metric = effects[0].metric
     is_mixed = any(row.low is not None for row in effects)
     parts = [
-        f"{_MEANS[row.name]}: {_difference(row, metric if row is effects[0] else None)}"
+        f"{MEANINGS[row.name]}: {_difference(row, metric if row is effects[0] else None)}"
         f"{', no interval' if is_mixed and row.low is None else _verdict(row) if not partial else ''}"
         for row in effects
     ]
@@ -56,15 +49,16 @@ def _difference(row: Effect, metric: str | None) -> str:
     """``balanced accuracy +0.031 [0.012, 0.050]``; ``log error lower by 0.12 [0.05, 0.19]``."""
     if row.value is None:
         return " ".join(filter(None, (metric and metric_name(metric), NOT_DEFINED)))
+    name = f"{metric_name(metric)} " if metric else ""
+    if all(is_zero(number) for number in (row.value, row.low, row.high) if number is not None):
+        return f"{name}{estimate(row.value, row.low, row.high)}"
     if row.metric in LOWER_IS_BETTER:
-        name = f"{metric_name(metric)} " if metric else ""
         if row.value >= 0 or row.low is None or row.high is None:
             word, bounds = ("lower" if row.value >= 0 else "higher"), (row.low, row.high)
         else:
             word, bounds = "higher", (-row.high, -row.low)
         return f"{name}{word} by {estimate(abs(row.value), *bounds)}"
-    name = f"{metric_name(metric)} " if metric else ""
-    return f"{name}{'+' if row.value > 0 else ''}{estimate(row.value, row.low, row.high)}"
+    return f"{name}{signed(row.value, row.low, row.high)}"
 
 
 def _verdict(row: Effect) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from runner.metrics.score import Effect, Score
-from runner.reporting.charts.floors import best_floor
 from runner.reporting.comparison import Board, Comparison, Entry
 from runner.reporting.effects import difference, effect_notes, p_value, percent_level, reading
 from runner.reporting.published import published_table
 from runner.reporting.table import Table
-from runner.reporting.tables import ALL, LOWER_IS_BETTER
+from runner.reporting.tables import ALL, LOWER_IS_BETTER, best_floor
 from runner.reporting.words import NOT_GIVEN, count, estimate, percent, usd
 
 ALIKE = "≈"

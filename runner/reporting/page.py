@@ -12,8 +12,8 @@ from runner.reporting.charts import inline_svg
 from runner.reporting.explorer import Explorer
 from runner.reporting.headline import headline
 from runner.reporting.summary import Summary
-from runner.reporting.table import Table, escape_markdown, templates, to_markdown
-from runner.reporting.tables import report_tables
+from runner.reporting.table import Table, escape_markdown, folded_markdown, templates, to_markdown
+from runner.reporting.tables import first_tables, other_tables
 from runner.reporting.words import count, percent, usd
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ def render_page(
     """
     from markupsafe import Markup
 
-    tables = _tables(summary)
-    first = ("Results", f"Effects on {summary.primary}")
     style, script = _asset("page.css"), Markup("\n").join(map(_asset, _SCRIPTS))
     return (
         templates()
@@ -46,8 +44,8 @@ def render_page(
             summary=summary,
             headline=headline(summary),
             facts=_facts(summary),
-            tables=[table for table in tables if table.title.startswith(first)],
-            folded=[table for table in tables if not table.title.startswith(first)],
+            tables=_here(summary, first_tables(summary)),
+            folded=_here(summary, other_tables(summary)),
             charts=[(chart, Markup(inline_svg(chart))) for chart in charts],
             folder=CHARTS if saved else None,
             explorer=explorer,
@@ -60,23 +58,24 @@ def render_page(
 
 
 def render_markdown(summary: Summary, charts: Sequence[Chart] = ()) -> str:
-    """The same tables as GitHub markdown, with the saved charts, without answers."""
+    """The same tables as GitHub markdown, folded as in the page, with the saved charts, without answers."""
     parts = [f"# {escape_markdown(' · '.join((*summary.marks, summary.heading)))}\n"]
     parts += [f"{escape_markdown(said)}\n" for said in (summary.explanation, headline(summary)) if said]
-    parts += map(to_markdown, _tables(summary))
+    parts += map(to_markdown, _here(summary, first_tables(summary)))
     for chart in charts:
         title, alt = escape_markdown(chart.title), escape_markdown(chart.alt)
         parts.append(f"## {title}\n\n![{alt}]({CHARTS}/{chart.name}.png)\n\n{escape_markdown(chart.caption)}\n")
+    parts.append(folded_markdown("All other tables", _here(summary, other_tables(summary))))
     if summary.remarks:
         remarks = "\n".join(f"- {escape_markdown(remark)}" for remark in summary.remarks)
         parts.append(f"## Remarks on the protocol\n\n{remarks}\n")
     return "\n".join(parts)
 
 
-def _tables(summary: Summary) -> list[Table]:
+def _here(summary: Summary, tables: Sequence[Table]) -> list[Table]:
     """Under the page's own heading a table need not name the run again; its marks and caution stay."""
     tail = f" · {summary.heading}"
-    return [replace(table, title=table.title.removesuffix(tail)) for table in report_tables(summary)]
+    return [replace(table, title=table.title.removesuffix(tail)) for table in tables]
 
 
 def _facts(summary: Summary) -> list[tuple[str, str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import IO, TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from runner.reporting.words import plain
+from runner.reporting.words import NOT_GIVEN, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -47,6 +48,21 @@ class Table:
     def heading(self) -> str:
         """Marks and title, the same words in every rendering."""
         return " · ".join((*self.marks, self.title))
+
+
+def without_empty_columns(table: Table, keep: int = 1) -> Table:
+    """The table without the columns that say nothing of any row; the first ``keep`` ones stay."""
+    said = [
+        place
+        for place in range(len(table.columns))
+        if place < keep or not table.rows or any(row[place] not in ("", NOT_GIVEN) for row in table.rows)
+    ]
+    return replace(
+        table,
+        columns=tuple(table.columns[place] for place in said),
+        rows=tuple(tuple(row[place] for place in said) for row in table.rows),
+        text_columns=tuple(new for new, old in enumerate(said) if old in table.text_columns),
+    )
 
 
 def print_table(table: Table, stream: IO[str]) -> None:
@@ -108,6 +124,12 @@ def to_markdown(table: Table, level: int = 2) -> str:
     if table.notes:
         parts.append("\n".join(f"- {escape_markdown(note)}" for note in table.notes))
     return "\n\n".join(parts) + "\n"
+
+
+def folded_markdown(title: str, tables: Sequence[Table]) -> str:
+    """Tables behind one line that opens them (GitHub and most viewers know ``<details>``)."""
+    shown = "\n".join(map(to_markdown, tables))
+    return f"<details>\n<summary>{escape_markdown(title)}</summary>\n\n{shown}\n</details>\n"
 
 
 def to_html(table: Table) -> str:

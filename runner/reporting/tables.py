@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from runner.metrics.score import Score
-from runner.reporting.effects import effects_tables
+from runner.reporting.effects import effects_table, effects_tables, reading
 from runner.reporting.summary import Summary
-from runner.reporting.table import Table
+from runner.reporting.table import Table, without_empty_columns
 from runner.reporting.words import NOT_GIVEN, count, estimate, figure, percent, usd
 
 LOWER_IS_BETTER = frozenset({"log_mae", "mae", "median_ae", "rmse"})
@@ -16,15 +16,48 @@ ALL = "all"
 _MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
 
 
-def result_table(summary: Summary, *, brief: bool = False) -> Table:
-    """Metrics (primary first) over their floors, in columns of settings; under them n and coverage.
+def best_floor(floors: Iterable[Score], metric: str, group: str, setting: str | None = None) -> Score | None:
+    """The best in ``setting`` (or of those that read no context at all), or in any; None where there is none."""
+    found = {
+        row.value: row
+        for row in floors
+        if row.metric == metric
+        and row.group == group
+        and row.value is not None
+        and (setting is None or row.setting in (setting, ALL))
+    }
+    if not found:
+        return None
+    return found[min(found) if metric in LOWER_IS_BETTER else max(found)]
 
-    ``brief`` keeps to the floors of the primary metric: what fits a terminal.
-    """
+
+def result_table(summary: Summary) -> Table:
+    """What the run came to: the primary metric of each setting over its best floor."""
+    metric = summary.primary
+    rows = [row for row in summary.rows if row.group == ALL and row.metric == metric]
+    settings = _columns(rows, ())
+    found = (best_floor(summary.floors, metric, ALL, setting) for setting in settings)
+    floors = [replace(floor, setting=name) for name, floor in zip(settings, found, strict=True) if floor]
+    notes = _Notes([*rows, *floors])
+    lines = [(_metric_label(metric, metric), *_cells(rows, settings, notes))] if rows else []
+    if floors:
+        names = _distinct(floor.floor or "" for floor in floors)
+        label = f"best floor: {names[0]}" if len(names) == 1 else "best floor"
+        lines.append((label, *_cells(floors, settings, notes)))
+    return _of(
+        summary,
+        "Results",
+        ("metric", *settings),
+        lines,
+        notes=(*_bases(rows), *_legend(rows), *_beaten(summary, floors), *_direction([metric]), *notes.lines),
+        strong=(0,),
+    )
+
+
+def metrics_table(summary: Summary) -> Table:
+    """All metrics (primary first) over all their floors, in columns of settings; under them n and coverage."""
     rows = [row for row in summary.rows if row.group == ALL]
     floors = [row for row in summary.floors if row.group == ALL]
-    if brief:
-        floors = [row for row in floors if row.metric == summary.primary]
     metrics = sorted(_distinct(row.metric for row in rows), key=lambda metric: metric != summary.primary)
     settings = _columns(rows, floors)
     notes = _Notes([*rows, *floors])
@@ -41,7 +74,7 @@ def result_table(summary: Summary, *, brief: bool = False) -> Table:
         lines.append(("coverage", *_per_setting(lead, settings, lambda row: percent(row.coverage))))
     return _of(
         summary,
-        "Results",
+        "All metrics and floors",
         ("metric", *settings),
         lines,
         notes=(*_legend(rows), *_other_bases(rows, metrics), *_direction(metrics), *notes.lines),
@@ -140,11 +173,17 @@ def provenance_table(summary: Summary) -> Table:
     return _of(summary, "Made by", ("what", "which"), facts, text_columns=(0, 1))
 
 
-def report_tables(summary: Summary) -> tuple[Table, ...]:
-    """All of them, in the order of a report; those with nothing to say are left out, the result never."""
+def first_tables(summary: Summary) -> tuple[Table, ...]:
+    """What stands alone at the top of a report: the result, and the effects for which it was asked."""
+    effects = effects_table(summary, brief=True)
+    return (result_table(summary), *((effects,) if effects.rows else ()))
+
+
+def other_tables(summary: Summary) -> tuple[Table, ...]:
+    """Everything else, in the order of a report; tables with nothing to say are left out."""
     others = (domain_table, funnel_table, cost_table, spent_table, requests_table, provenance_table)
-    made = (make(summary) for make in others)
-    return (result_table(summary), *effects_tables(summary), *(table for table in made if table.rows))
+    made = (metrics_table(summary), *effects_tables(summary), *(make(summary) for make in others))
+    return tuple(table for table in made if table.rows)
 
 
 def _of(
@@ -160,7 +199,7 @@ def _of(
     lines = tuple(rows)
     if not lines and summary.explanation:
         notes = (summary.explanation, *notes)
-    return Table(
+    table = Table(
         title=f"{what} · {summary.heading}",
         columns=columns,
         rows=lines,
@@ -168,8 +207,9 @@ def _of(
         marks=summary.marks,
         caution=summary.caution,
         text_columns=text_columns,
-        strong=tuple(strong),
+        strong=tuple(strong) if lines else (),
     )
+    return without_empty_columns(table)
 
 
 class _Notes:
@@ -238,6 +278,33 @@ def _other_bases(rows: Sequence[Score], metrics: Sequence[str]) -> list[str]:
         said = (f"{row.setting} n {count(row.n)}, coverage {percent(row.coverage)}" for row in others)
         lines += [f"{metric}: {'; '.join(said)}"] if others else []
     return lines
+
+
+def _bases(rows: Sequence[Score]) -> list[str]:
+    """On how many instances, and with how many usable answers, in one line."""
+    if not rows:
+        return []
+    n, coverage = (
+        {row.setting: say(row) for row in rows} for say in (lambda r: count(r.n), lambda r: percent(r.coverage))
+    )
+    return [f"n {_each(n)}; coverage {_each(coverage)}"]
+
+
+def _each(by_setting: Mapping[str, str]) -> str:
+    """A word that holds for all settings once, else each with its setting."""
+    if len(set(by_setting.values())) == 1:
+        return next(iter(by_setting.values()))
+    return ", ".join(f"{said} ({setting})" for setting, said in by_setting.items())
+
+
+def _beaten(summary: Summary, floors: Sequence[Score]) -> list[str]:
+    """What the paired differences to these floors allow to say."""
+    names = {f"{floor.setting} - {floor.floor}": floor.setting for floor in floors}
+    found = [e for e in summary.effects if e.kind == "floor" and e.group == ALL and e.name in names]
+    said = {names[e.name]: reading(e) for e in found if e.metric == summary.primary}
+    which = "; ".join(dict.fromkeys(f"{floor.floor} ({floor.setting})" for floor in floors))
+    named = [f"best floors: {which}"] if len({floor.floor for floor in floors}) > 1 else []
+    return [*named, *([f"against its best floor: {_each(said)}"] if said else [])]
 
 
 def _metric_label(metric: str, primary: str) -> str:

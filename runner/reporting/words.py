@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 
 UNKNOWN_PRICE = "price unknown"
 NOT_DEFINED = "n/a"
@@ -70,6 +71,24 @@ def percent(share: float) -> str:
     return f"{tenths / 10:.1f} %" if tenths else "<0.1 %"
 
 
+def shares(parts: Sequence[float]) -> list[str]:
+    """The parts of a whole as ``percent`` words them, and so that they add up to 100 (largest remainder).
+
+    A part that is too small for a tenth of a percent takes up one all the same: ``<0.1 %``.
+    """
+    whole = sum(parts)
+    if whole <= 0:
+        return [NOT_DEFINED] * len(parts)
+    exact = [1000 * part / whole for part in parts]
+    tenths = [max(math.floor(part + 1e-9), 1) if part > 0 else 0 for part in exact]
+    by_remainder = sorted(range(len(parts)), key=lambda place: tenths[place] - exact[place])
+    for place in by_remainder[: max(1000 - sum(tenths), 0)]:
+        tenths[place] += 1
+    largest = max(range(len(parts)), key=lambda place: tenths[place])
+    tenths[largest] += 1000 - sum(tenths)  # what the smallest have taken too much
+    return [percent(n / 1000) if part == 0 or part >= 1 else "<0.1 %" for n, part in zip(tenths, exact, strict=True)]
+
+
 def duration(seconds: float) -> str:
     """Time that has passed, in its two largest units."""
     whole = max(0, int(seconds))
@@ -80,22 +99,33 @@ def duration(seconds: float) -> str:
 
 
 def figure(value: float | None) -> str:
-    """A metric's value; ``n/a`` where it is undefined."""
+    """A metric's value; ``n/a`` where it is undefined; ``0`` is exact, ``0.000`` is what was rounded."""
     if value is None or not math.isfinite(value):
         return NOT_DEFINED
-    return _fixed(value, _decimals(value) if abs(value) >= _ROUNDING else 3)
+    return _fixed(value, _decimals(value))
 
 
 def estimate(value: float | None, low: float | None, high: float | None) -> str:
     """A value with its interval, ``0.612 [0.55, 0.67]``; bounds have a digit less unless they are close."""
     if value is None or low is None or high is None or not all(map(math.isfinite, (value, low, high))):
         return figure(value)
-    value, low, high = (0.0 if abs(number) < _ROUNDING else number for number in (value, low, high))
+    value, low, high = (0.0 if is_zero(number) else number for number in (value, low, high))
     digits = _decimals(max(value, low, high, key=abs))
     bounds = max(0, digits - 1)
     while bounds < 9 and (0 < (high - low) * 10**bounds < 5 or any(b and round(b, bounds) == 0 for b in (low, high))):
         bounds += 1  # a bound near zero keeps its side
     return f"{_fixed(value, max(digits, bounds))} [{_fixed(low, bounds)}, {_fixed(high, bounds)}]"
+
+
+def signed(value: float | None, low: float | None, high: float | None) -> str:
+    """A difference with its interval: ``+0.031 [0.012, 0.050]``."""
+    text = estimate(value, low, high)
+    return f"+{text}" if value is not None and value > 0 and text[:1].isdigit() and not is_zero(value) else text
+
+
+def is_zero(value: float) -> bool:
+    """Whether it is nothing but what is left of a difference of equal numbers."""
+    return abs(value) < _ROUNDING
 
 
 def _decimals(value: float) -> int:
@@ -106,5 +136,7 @@ def _decimals(value: float) -> int:
 
 
 def _fixed(value: float, digits: int) -> str:
+    if is_zero(value):
+        return "0"
     text = f"{value:,.{digits}f}"
     return text.lstrip("-") if not text.strip("-0.,") else text

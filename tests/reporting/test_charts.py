@@ -1,5 +1,6 @@
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -114,6 +115,20 @@ def test_samples_share_the_weight_of_their_instance_and_floors_are_nobodys_answe
     assert own_answers(items)["weight"].to_list() == [1.5, 1.5, 1.0]
 
 
+def test_the_shares_of_a_row_add_up_to_a_hundred() -> None:
+    thirds = pl.DataFrame(
+        {
+            "instance_id": list("123"),
+            "setting": "p-conv",
+            "reason": [None, None, "refused"],
+            "predicted": ["positive", "negative", "negative"],
+            "correct": [True, False, False],
+        }
+    )
+    words = texts_of(made(full_summary("sign"), thirds)["confusion"]).split("\n")
+    assert sorted(word for word in words if word.startswith("33.")) == ["33.3 %", "33.3 %", "33.4 %"]
+
+
 def test_a_class_that_is_not_there_is_not_zero_percent() -> None:
     items = pl.DataFrame({"instance_id": ["1"], "setting": ["p-conv"], "predicted": ["positive"], "correct": [True]})
     assert "negative found n/a" in made(full_summary("sign"), items)["confusion"].alt
@@ -133,6 +148,37 @@ def test_failed_predictions_are_crosses_and_said(every: Mapping[str, dict[str, C
         n = failed.filter(pl.col("setting") == setting).height
         assert f"{setting} · n 300, failed {n}" in texts_of(chart)
     assert "failed, as charged" in texts_of(chart)
+
+
+@pytest.mark.parametrize(("truths", "drawn"), [((4.0, 30.0), 0), ((-4.0, 30.0), 8)], ids=["all above 0", "both signs"])
+def test_the_lines_of_zero_stand_where_zero_is_or_nowhere(truths: tuple[float, ...], drawn: int) -> None:
+    items = full_items("value", 20).filter(pl.col("floor").is_null()).with_columns(reason=None)
+    true = pl.when(pl.int_range(pl.len()) % 2 == 0).then(truths[0]).otherwise(truths[1])
+    chart = made(full_summary("value"), items.with_columns(predicted=true + 1, error=pl.lit(1.0)))["values"]
+    lines = [(axes, line) for axes in chart.figure.axes for line in axes.lines if line.get_linewidth() == 0.4]
+    assert len(lines) == drawn
+    for axes, line in lines:
+        assert axes.get_xlim()[0] < 0 < axes.get_xlim()[1]
+        assert {*line.get_xdata()} == {0} or {*line.get_ydata()} == {0}
+
+
+def test_a_caption_names_the_metric_that_is_drawn(every: Mapping[str, dict[str, Chart]]) -> None:
+    named = {"sign": ("balanced accuracy",), "value": ("log error",), "text": ("ROUGE-L",)}
+    for kind, names in named.items():
+        for chart in (each for name, each in every[kind].items() if name not in ("failures", "cost")):
+            wanted = ("ROUGE-L", "METEOR", "SBERT cosine") if chart.name == "texts" else names
+            assert all(name.lower() in chart.caption.lower() for name in wanted), chart.name
+            assert "primary metric" not in chart.caption
+    paper = made(full_summary("value", primary="mae"), full_items("value", 50))["values"]
+    assert "log error" not in paper.caption, "another metric's scale is only a scale"
+    domains = every["sign"]["domains"].caption
+    assert "own history less a stranger's, in balanced accuracy" in domains
+
+
+def test_where_metrics_have_different_best_floors_each_is_named_with_its_own() -> None:
+    floors = [score("all", "rouge_l", 0.2, floor="newest"), score("all", "meteor", 0.3, floor="copy")]
+    given = replace(full_summary("text"), floors=tuple(floors))
+    assert "(ROUGE-L: newest; METEOR: copy)" in made(given, full_items("text", 30))["texts"].caption
 
 
 def test_distributions_are_drawn_for_the_metrics_that_are_there_beside_the_best_floor(

@@ -244,9 +244,10 @@ def test_of_a_partial_run_nothing_is_concluded_and_its_family_stays_declared() -
     assert any("; p: two-sided" in line for line in effects_table(summary(effects=_EFFECTS)).notes)
 
 
-def test_for_a_terminal_only_main_effects_and_floors_are_kept() -> None:
+def test_in_brief_only_main_effects_are_kept_and_say_what_they_are() -> None:
     table = effects_table(summary(effects=_EFFECTS), brief=True)
-    assert [row[0] for row in table.rows] == ["personal", "conversation", "p-conv - majority", "np-conv - majority"]
+    assert [row[0].partition(": ")[0] for row in table.rows] == ["personal", "conversation"]
+    assert table.rows[0][0].endswith("own history rather than a comparable stranger's")
 
 
 def test_domains_and_other_metrics_have_tables_of_their_own_that_are_called_exploratory() -> None:

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import polars as pl
 from answers_to_read import instances
 from markdown_it import MarkdownIt
-from runs_to_show import NASTY, score, scored_rows, summary
+from runs_to_show import NASTY, full_summary, score, scored_rows, summary
 
 from runner.reporting.charts import charts
 from runner.reporting.explorer import Explorer, Ruler, pack
@@ -132,6 +132,22 @@ def test_a_page_says_which_instances_can_be_read_and_warns_of_real_people() -> N
     assert "Showing 3 of 4,711 instances" in sampled
     assert "scores.parquet beside this file" in sampled
     assert "written by real people" in sampled
+
+
+def test_markdown_folds_everything_but_the_result_its_effects_and_the_charts() -> None:
+    given = full_summary("sign")
+    lines = render_markdown(given, charts(given, ITEMS)).splitlines()
+    fold, end = lines.index("<details>"), lines.index("</details>")
+    rows = [line.split(" |")[0].strip("| ") for line in lines[:fold] if line.startswith("| ")]
+    assert [row.split()[0].rstrip(":") for row in rows] == [
+        *("metric", "---", "balanced_accuracy", "best"),
+        *("effect", "---", "personal", "conversation", "interaction"),
+    ]
+    assert [line for line in lines[fold:end] if line.startswith("## ")][:2] == [
+        "## All metrics and floors",
+        "## All effects on balanced_accuracy",
+    ]
+    assert not any(line.startswith("| ") for line in lines[end:])
 
 
 def test_nothing_to_show_is_explained() -> None:

@@ -1,21 +1,25 @@
+from dataclasses import replace
+
 import pytest
-from runs_to_show import FEW, SETTINGS, job, majority_floors, score, scored_rows, summary
+from runs_to_show import FEW, SETTINGS, effect, full_summary, job, majority_floors, score, scored_rows, summary
 
 from runner.reporting.estimate_view import Estimate, EstimateColumn, estimate_table
 from runner.reporting.jobs import status_table
 from runner.reporting.summary import Cost
-from runner.reporting.table import Table
+from runner.reporting.table import Table, without_empty_columns
 from runner.reporting.tables import (
     cost_table,
     domain_table,
+    first_tables,
     funnel_table,
+    metrics_table,
+    other_tables,
     provenance_table,
-    report_tables,
     requests_table,
     result_table,
 )
 
-ALL_TABLES = [result_table, domain_table, funnel_table, cost_table, requests_table, provenance_table]
+ALL_TABLES = [result_table, metrics_table, domain_table, funnel_table, cost_table, requests_table, provenance_table]
 
 
 def row(table: Table, label: str) -> tuple[str, ...]:
@@ -35,7 +39,7 @@ def test_every_table_of_a_run_says_what_it_is_worth(make) -> None:
 
 
 def test_primary_comes_first_with_its_floor_n_and_coverage() -> None:
-    table = result_table(summary())
+    table = metrics_table(summary())
     assert table.columns[1:] == SETTINGS
     assert [row[0] for row in table.rows] == [
         "balanced_accuracy (primary)",
@@ -51,56 +55,106 @@ def test_primary_comes_first_with_its_floor_n_and_coverage() -> None:
     assert "↓ lower is better" in table.notes
 
 
+def test_the_result_is_the_primary_metric_over_the_best_floor_of_each_setting() -> None:
+    floors = [*majority_floors(), score("p-conv", "balanced_accuracy", 0.57, floor="newest"), score("all", "mae", 9.0)]
+    table = result_table(summary(floors=floors))
+    assert table.columns == ("metric", *SETTINGS)
+    assert [row[0] for row in table.rows] == ["balanced_accuracy (primary)", "best floor"]
+    assert table.rows[1][1:] == ("0.570", "0.500ᵃ", "0.500ᵃ", "0.500ᵃ")
+    assert "n 480; coverage 100 %" in table.notes
+    assert any("newest (p-conv); majority (p-nonconv)" in note for note in table.notes)
+    assert result_table(summary()).rows[1][0] == "best floor: majority"
+
+
+def test_settings_with_other_n_or_coverage_are_named_with_theirs() -> None:
+    rows = [score("p-conv", "balanced_accuracy", 0.6), score("np-conv", "balanced_accuracy", 0.5, coverage=0.9)]
+    assert "n 480; coverage 100 % (p-conv), 90.0 % (np-conv)" in result_table(summary(rows, [])).notes
+
+
+def test_the_result_says_where_the_floor_is_beaten() -> None:
+    tested = (
+        effect("p-conv - majority", 0.1, kind="floor"),
+        effect("np-conv - majority", 0.0, kind="floor"),
+        effect("p-conv - zero", -0.9, kind="floor"),
+    )
+    notes = result_table(summary(effects=tested)).notes
+    assert "against its best floor: beats (p-conv), not shown to beat (np-conv)" in notes
+
+
+def test_at_the_top_stand_the_primary_metric_its_floor_and_the_three_effects_alone() -> None:
+    tables = first_tables(full_summary("sign"))
+    assert [[row[0].split(":")[0].split()[0] for row in table.rows] for table in tables] == [
+        ["balanced_accuracy", "best"],
+        ["personal", "conversation", "interaction"],
+    ]
+    assert tables[1].columns[-5:] == ("p", "Holm p", "n", "authors", "reading")
+    below = {row[0] for table in other_tables(full_summary("sign")) for row in table.rows}
+    assert {"p-conv - np-conv", "floor: majority (chosen on the sample)", "gaming"} <= below
+
+
+def test_columns_that_say_nothing_go_and_their_neighbours_keep_their_kind() -> None:
+    table = Table("t", ("a", "b", "c", "d"), (("x", "", "1", "y"), ("z", "—", "—", "y")), text_columns=(0, 3))
+    bare = without_empty_columns(table)
+    assert (bare.columns, bare.rows) == (("a", "c", "d"), (("x", "1", "y"), ("z", "—", "y")))
+    assert bare.text_columns == (0, 2)
+    assert without_empty_columns(table, keep=2).columns == table.columns
+    untested = tuple(replace(one, p=None, p_holm=None) for one in full_summary("sign").effects)
+    (_, effects) = first_tables(full_summary("sign", effects=untested))
+    assert not {"p", "Holm p", "kind"} & set(effects.columns)
+    assert effects.rows[0][effects.columns.index("authors")] == "118"
+    assert requests_table(summary(failures=())).columns == ("", "all settings")
+
+
 @pytest.mark.parametrize("metric", ["log_mae", "mae", "median_ae", "rmse"])
 def test_errors_say_that_lower_is_better(metric: str) -> None:
-    table = result_table(summary([score("p-conv", metric, 1.0)], [], primary=metric))
+    table = metrics_table(summary([score("p-conv", metric, 1.0)], [], primary=metric))
     assert table.rows[0][0] == f"{metric} ↓ (primary)"
     assert any("lower is better" in note for note in table.notes)
 
 
 def test_settings_stand_in_the_order_given() -> None:
     order = ("np-conv", "p-conv", "none-conv")
-    table = result_table(summary([score(name, "balanced_accuracy", 0.5) for name in order], []))
+    table = metrics_table(summary([score(name, "balanced_accuracy", 0.5) for name in order], []))
     assert table.columns[1:] == order
 
 
 def test_undefined_is_not_absent_and_neither_is_zero() -> None:
     rows = [score("p-conv", "balanced_accuracy", None), score("np-conv", "balanced_accuracy", 0.0)]
     floors = [score("p-conv", "balanced_accuracy", 0.5, floor="newest")]
-    table = result_table(summary(rows, floors))
-    assert table.rows[0][1:] == ("n/a", "0.000")
+    table = metrics_table(summary(rows, floors))
+    assert table.rows[0][1:] == ("n/a", "0")
     assert row(table, "floor: newest") == ("0.500", "—")
 
 
 def test_a_note_of_the_whole_table_stands_once_and_others_carry_a_letter() -> None:
     everywhere = [score(name, "balanced_accuracy", 0.5, note=FEW) for name in SETTINGS]
-    table = result_table(summary(everywhere, []))
+    table = metrics_table(summary(everywhere, []))
     assert table.rows[0][1] == "0.500"
     assert table.notes == (FEW,)
 
     mixed = [score("a", "balanced_accuracy", 0.5, note="first"), score("b", "balanced_accuracy", 0.5, note="second")]
-    table = result_table(summary(mixed, []))
+    table = metrics_table(summary(mixed, []))
     assert table.rows[0][1:] == ("0.500ᵃ", "0.500ᵇ")
     assert table.notes == ("ᵃ first", "ᵇ second")
 
 
 def test_many_notes_keep_different_letters() -> None:
     rows = [score(f"s{i}", "balanced_accuracy", 0.5, note=f"note {i}") for i in range(60)]
-    cells = result_table(summary(rows, [])).rows[0][1:]
+    cells = metrics_table(summary(rows, [])).rows[0][1:]
     assert len(set(cells)) == 60
 
 
 def test_a_floor_keeps_the_notes_of_its_interval() -> None:
     rows = [score(name, "balanced_accuracy", 0.6, note=FEW) for name in SETTINGS]
     floors = [score(name, "balanced_accuracy", 0.5, floor="majority", note=FEW) for name in SETTINGS]
-    table = result_table(summary(rows, floors))
+    table = metrics_table(summary(rows, floors))
     assert table.rows[1][0] == "floor: majority"
     assert table.notes == (FEW,)
 
 
 def test_a_metric_on_fewer_instances_says_so() -> None:
     rows = [score("p-conv", "balanced_accuracy", 0.6), score("p-conv", "mae", 3.0, n=77, coverage=0.9996)]
-    (note,) = [note for note in result_table(summary(rows, [])).notes if note.startswith("mae")]
+    (note,) = [note for note in metrics_table(summary(rows, [])).notes if note.startswith("mae")]
     assert "n 77" in note
     assert "99.9 %" in note
 
@@ -150,7 +204,7 @@ def test_the_funnel_keeps_its_order_and_notes() -> None:
 
 def test_a_report_leaves_out_what_is_empty_but_never_the_result() -> None:
     bare = summary([], [], funnel=(), funnel_notes={}, failures=())
-    titles = [table.title.split(" · ")[0] for table in report_tables(bare)]
+    titles = [table.title.split(" · ")[0] for table in (*first_tables(bare), *other_tables(bare))]
     assert titles == ["Results", "Cost", "Requests", "Made by"]
 
 

@@ -3,7 +3,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.reporting.words import duration, estimate, figure, percent, plain, tokens, usd
+from runner.reporting.words import duration, estimate, figure, percent, plain, shares, signed, tokens, usd
 
 BIDI = "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f"
 
@@ -43,7 +43,7 @@ def test_intervals_and_what_is_undefined() -> None:
     assert estimate(0.612, None, None) == "0.612"
     assert estimate(None, None, None) == "n/a"
     assert figure(float("nan")) == "n/a"
-    assert figure(-0.0) == "0.000"
+    assert figure(-0.0) == "0"
 
 
 @given(st.floats(-1000, 1000), st.floats(1e-6, 100), st.floats(1e-6, 100))
@@ -75,3 +75,22 @@ def test_whole_escape_sequences_go_and_words_stay() -> None:
     assert plain("a\u3164b\u115f\u1160\uffa0\u034f\u180b\ufe00\U000e0100c") == "abc", "fillers hide words"
     assert plain("❤\ufe0f") == "❤\ufe0f"
     assert plain("می\u200cخواهم 👩\u200d💻") == "می\u200cخواهم 👩\u200d💻"
+
+
+def test_an_exact_zero_is_printed_one_way_and_a_rounded_one_is_not_taken_for_it() -> None:
+    assert {figure(0), figure(-0.0), figure(1e-15), estimate(0.0, None, None), signed(0.0, None, None)} == {"0"}
+    assert estimate(0.0, 0.0, 0.0) == signed(1e-16, 0.0, -0.0) == "0 [0, 0]"
+    assert estimate(15.0, 0.0, 30.0) == "15.00 [0, 30.0]"
+    assert estimate(0.0001, -0.4, 0.4) == "0.000 [-0.40, 0.40]"
+
+
+@given(st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 1e6)), min_size=1, max_size=6))
+def test_parts_of_a_whole_add_up_to_a_hundred_percent(parts: list[float]) -> None:
+    told = shares(parts)
+    if not any(parts):
+        assert set(told) == {"n/a"}
+        return
+    assert round(sum(float(said.removesuffix(" %").lstrip("<")) for said in told), 6) == 100
+    for part, said in zip(parts, told, strict=True):
+        assert (said == "0 %") == (part == 0)
+        assert abs(float(said.removesuffix(" %").lstrip("<")) - 100 * part / sum(parts)) < 0.1 * len(parts) + 1e-6

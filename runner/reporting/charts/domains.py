@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from runner.metrics.score import Effect, Score
 from runner.reporting.charts.chart import Chart
 from runner.reporting.charts.dots import dot, floor_handle, floor_mark, handle, hollow
-from runner.reporting.charts.floors import best_floor
 from runner.reporting.charts.gains import level_words, personal_by_domain
 from runner.reporting.charts.names import direction, domain_of, metric_name, opening, short
 from runner.reporting.charts.style import INK, SOLID, Look, canvas, key, looks, rows_from_top
 from runner.reporting.summary import Summary
-from runner.reporting.tables import LOWER_IS_BETTER
+from runner.reporting.tables import LOWER_IS_BETTER, best_floor
 from runner.reporting.words import count, figure
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def domains(summary: Summary) -> Chart | None:
         f"intervals, domains sorted by {short(rows[0].setting)}; the number after a domain is its n."
         + (" Dashed: the best trivial predictor of any setting." if has_floor else "")
         + (
-            " Right: own history less a stranger's "
+            f" Right: own history less a stranger's, in {metric_name(summary.primary)} "
             f"({level_words(shown)} intervals), exploratory: not adjusted for the number of domains."
             if beside
             else ""

@@ -12,7 +12,7 @@ from runner.reporting.charts.names import metric_name
 from runner.reporting.charts.style import DIM, INK, SERIES, SOLID, Look, canvas, key, rows_from_top
 from runner.reporting.summary import Summary
 from runner.reporting.tables import ALL
-from runner.reporting.words import count, estimate, plain
+from runner.reporting.words import count, plain, signed
 
 NO_OWN_REPLY = "no own reply visible"
 _MEANS = {
@@ -73,8 +73,7 @@ def gains(summary: Summary) -> Chart | None:
 
 
 def _in_words(row: Effect) -> str:
-    text = estimate(row.value, row.low, row.high)
-    text = f"+{text}" if row.value is not None and row.value > 0 else text
+    text = signed(row.value, row.low, row.high)
     return text if row.p_holm is None else f"{text}  p {_p(row.p_holm)}"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runner.reporting.tables import LOWER_IS_BETTER
 from runner.reporting.words import plain
 
@@ -41,6 +43,11 @@ def metric_axis(metric: str) -> str:
     """Name, unit and direction, for an axis that shows values."""
     unit = f" ({_UNITS[metric]})" if metric in _UNITS else ""
     return f"{metric_name(metric)}{unit}, {direction(metric)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def opening(text: str) -> str:

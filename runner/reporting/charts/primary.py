@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from runner.reporting.charts.chart import Chart
 from runner.reporting.charts.dots import dot, floor_handle, floor_mark, hollow, said
-from runner.reporting.charts.floors import best_floor
 from runner.reporting.charts.names import metric_axis, metric_name, opening, short
 from runner.reporting.charts.style import canvas, key, looks, rows_from_top
 from runner.reporting.summary import Summary
-from runner.reporting.tables import ALL
+from runner.reporting.tables import ALL, best_floor
 from runner.reporting.words import count, estimate, figure, percent
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from runner.metrics.score import Score
 from runner.reporting.charts.chart import Chart
 from runner.reporting.charts.dots import floor_handle, floor_mark
-from runner.reporting.charts.floors import best_floor
 from runner.reporting.charts.judged import own_answers
-from runner.reporting.charts.names import metric_name, short
+from runner.reporting.charts.names import listed, metric_name, short
 from runner.reporting.charts.style import Look, canvas, key, looks
 from runner.reporting.summary import Summary
-from runner.reporting.tables import ALL
+from runner.reporting.tables import ALL, best_floor
 from runner.reporting.words import count, figure
 
 if TYPE_CHECKING:
@@ -57,15 +57,16 @@ def texts(summary: Summary, items: pl.DataFrame) -> Chart | None:
         axes.set_axisbelow(True)
         axes.set_xlabel(f"{metric_name(metric)}, right is better")
     panels[0].set_ylabel("share of answers at or below")
-    floor = best_floor(summary.floors, "rouge_l", ALL)
-    _legend(drawn, style, floor is not None)
+    floors = {metric: floor for metric in metrics if (floor := best_floor(summary.floors, metric, ALL))}
+    _legend(drawn, style, bool(floors))
     counted = own.group_by("setting").agg(pl.col("instance_id").n_unique())["instance_id"]
     n = " / ".join(count(number) for number in counted.unique().sort())
-    beside = f", and dashed of the best trivial predictor ({short(floor.floor or '', 40)})" if floor else ""
+    beside = f", and dashed of the best trivial predictor ({_floor_names(floors)})" if floors else ""
+    named = listed([metric_name(metric) for metric in metrics])
     return Chart(
         "texts",
-        "How close the texts come to the true replies",
-        f"Cumulative share of answers by closeness to the true reply (weighted as in the table, n = {n} per "
+        f"How close the texts come to the true replies by {named}",
+        f"Cumulative share of answers by {named} against the true reply (weighted as in the table, n = {n} per "
         f"setting): the lower and the further right a curve, the better. Under the curves: the table's "
         f"{_PAPER_MEANS if summary.protocol == 'paper' else 'means'}{beside}. "
         "Failed answers are counted "
@@ -73,6 +74,14 @@ def texts(summary: Summary, items: pl.DataFrame) -> Chart | None:
         f"Cumulative distribution of ROUGE-L by setting; medians: {'; '.join(medians)}.",
         drawn,
     )
+
+
+def _floor_names(floors: Mapping[str, Score]) -> str:
+    """Their name; where metrics have different ones, each with its metric."""
+    names = {metric: short(floor.floor or "", 40) for metric, floor in floors.items()}
+    if len(set(names.values())) == 1:
+        return next(iter(names.values()))
+    return "; ".join(f"{metric_name(metric)}: {name}" for metric, name in names.items())
 
 
 def _curve(axes: Axes, own: pl.DataFrame, metric: str, look: Look, end: float) -> float | None:

@@ -10,7 +10,7 @@ import polars as pl
 from runner.metrics.statistic import FloatArray
 from runner.reporting.charts.chart import Chart
 from runner.reporting.charts.judged import value_answers
-from runner.reporting.charts.names import short
+from runner.reporting.charts.names import metric_name, short
 from runner.reporting.charts.style import DIM, INK, SERIES, canvas, key
 from runner.reporting.summary import Summary
 from runner.reporting.words import count
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_POINTS = 2_000
 _CELLS = 34
+_SCALE = "log_mae"
 _FAINTEST = 0.12
 _TICKS = (-100_000, -10_000, -1_000, -100, -10, -1, 0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
@@ -79,8 +80,8 @@ def values(summary: Summary, items: pl.DataFrame) -> Chart | None:
     return Chart(
         "values",
         "Predicted against true scores",
-        "Each answer by its true and its predicted score, on the scale of the primary metric, sign(x)·ln(1+|x|); on "
-        f"the diagonal both are equal. n = {count(answers.height)} answers, not weighted"
+        f"Each answer by its true and its predicted score in votes, both on the scale sign(x)·ln(1+|x|)"
+        f"{_measured(summary)}; on the diagonal both are equal. n = {count(answers.height)} answers, not weighted"
         + (
             f"; the stronger the colour the more answers (1 to {count(most)}, logarithmic)."
             if binned is not None
@@ -91,6 +92,12 @@ def values(summary: Summary, items: pl.DataFrame) -> Chart | None:
         f"Predicted against true scores of {count(answers.height)} answers in {len(settings)} panels, one per setting.",
         figure,
     )
+
+
+def _measured(summary: Summary) -> str:
+    """What the table makes of the distance from the diagonal, where that is what its first row holds."""
+    far = f", on which {metric_name(_SCALE)} is the mean distance from the diagonal"
+    return far if summary.primary == _SCALE else ""
 
 
 def _binned(usable: pl.DataFrame, low: float, high: float) -> pl.DataFrame:
@@ -121,8 +128,9 @@ def _shade(n: int, most: int) -> float:
 
 def _frame(axes: Axes, low: float, high: float) -> None:
     axes.plot([low, high], [low, high], color=INK, linewidth=0.7, zorder=1.5)
-    axes.axhline(0, color=DIM, linewidth=0.4, zorder=0.5)
-    axes.axvline(0, color=DIM, linewidth=0.4, zorder=0.5)
+    if low < 0 < high:  # the page draws without clipping: a line elsewhere would lie beside the panel
+        axes.axhline(0, color=DIM, linewidth=0.4, zorder=0.5)
+        axes.axvline(0, color=DIM, linewidth=0.4, zorder=0.5)
     places = {value: float(np.sign(value) * np.log1p(abs(value))) for value in _TICKS}
     inside = {value: place for value, place in places.items() if low <= place <= high}
     labels = [f"{value:,}" if abs(value) < 1_000 else f"{value // 1000:,}k" for value in inside]
