@@ -43,7 +43,7 @@ def journey(ledger: Ledger, run: Run, folders: Folders, wanted: pl.DataFrame, li
     if wanted.is_empty():
         return Journey((), 0, False)
     queue = queue_of(ledger, run.asked.venue, None, run.asked.model, limits, now)
-    is_led = _is_new(ledger, run)
+    is_led = not limits.is_own and _is_new(ledger, run)
     items = items_of(folders, 1, wanted, rules_of(run.asked.provider, run.asked.model))
     packed = pack(items, limits, queue_tokens=queue.most_tokens, first_batch_max=FIRST_BATCH if is_led else None)
     is_led = is_led and len(packed.batches) > 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -21,7 +22,7 @@ from runner.chain.standing import approved
 from runner.chain.stock import cut_short, to_buy
 from runner.ledger import OPEN, Job, Ledger, State
 from runner.packing import FIRST_BATCH, pack
-from runner.providers.base import Provider
+from runner.providers.base import Gone, Provider, Unreachable
 from runner.reporting.words import usd
 from runner.request import Body, RequestId
 
@@ -58,13 +59,13 @@ def buy(
         return Bought(0, wanted.height, "cancelled: `make submit` shows what the rest costs and asks")
     if not provider.names_jobs and is_looking(ledger, run.asked.venue, provider.account):
         return Bought(0, wanted.height, "a batch whose creation is unclear must be found first", passes=True)
-    is_pilot, hold = _pilot(ledger, run)
+    limits = provider.limits(run.asked.model)
+    is_pilot, hold = (False, False) if limits.is_own else _pilot(ledger, run)
     if hold:
         return Bought(0, wanted.height, "the first small batch must come back before the rest is bought", passes=True)
     affordable, held = approved(ledger, run, approval, wanted)
     if affordable.is_empty():
         return Bought(0, wanted.height, held)
-    limits = provider.limits(run.asked.model)
     queue = queue_of(ledger, run.asked.venue, provider.account, run.asked.model, limits, now)
     if queue.most_tokens is not None:
         huge = affordable.filter(pl.col("tokens") > queue.most_tokens)
@@ -97,6 +98,8 @@ def buy(
         say(
             f"Submitted batch {job.batch}: {job.n:,} requests, {job.tokens:,} input tokens{spent} ({job.provider_job})."
         )
+        if limits.is_own:
+            _tell_what_it_waits_for(provider, job, say)
     waiting = wanted.height - sent
     why = None
     if waiting:
@@ -109,6 +112,14 @@ def _why_not(job: Job) -> str:
     if job.state is State.UNCLEAR:
         return f"the answer to creating batch {job.batch} was lost; the provider's list decides (`make collect`)"
     return f"not sent: {job.error or 'the provider could not take a batch just now'}"
+
+
+def _tell_what_it_waits_for(provider: Provider, job: Job, say: Say) -> None:
+    """Where no engine runs, the user is to start one: said at once, not when the job is first asked about."""
+    with suppress(Gone, Unreachable):
+        waits_for = provider.status(job.provider_job or "").error
+        if waits_for:
+            say(f"Batch {job.batch} of {job.run}: {waits_for}")
 
 
 def _pilot(ledger: Ledger, run: Run) -> tuple[bool, bool]:

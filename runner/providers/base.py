@@ -22,7 +22,8 @@ class Limits:
 
     ``max_bytes`` is of the file as encoded. ``queue_tokens`` bounds the input tokens of all open jobs of the
     model together (OpenAI's enqueued prompt tokens); ``queue_requests`` the requests of all open jobs of the
-    account (Anthropic); ``max_jobs`` the open jobs of the account (Gemini's concurrent batches).
+    account (Anthropic); ``max_jobs`` the open jobs of the account (Gemini's concurrent batches). ``is_own`` when the
+    user's own machines answer: nothing is bought, so that no first small batch has to go ahead.
     """
 
     max_requests: int
@@ -32,6 +33,7 @@ class Limits:
     max_line_bytes: int | None = None
     queue_requests: int | None = None
     max_jobs: int | None = None
+    is_own: bool = False
 
 
 class JobState(StrEnum):

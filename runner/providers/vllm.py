@@ -133,6 +133,7 @@ class VLLMProvider:
             queue_tokens=None,
             window_tokens=model_card(model, "vllm").window_tokens,
             max_jobs=1 if self._engine else None,
+            is_own=True,
         )
 
     def upload(self, path: Path, tag: str) -> None:

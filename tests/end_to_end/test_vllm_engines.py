@@ -106,6 +106,14 @@ def test_an_engine_on_another_machine(mine: Place, corpus: Path) -> None:
     assert set(mine.responses()["request_id"]) == mine.asked()
 
 
+def test_all_of_it_is_on_its_way_at_once_and_submit_says_what_to_run(mine: Place, corpus: Path) -> None:
+    done = mine.call("submit", *_asked(corpus), "--yes", VLLM_COMMAND="")
+    (folder,) = (mine.root / "batches" / "vllm").iterdir()
+    assert len((folder / "input.jsonl").read_text().splitlines()) == 64, "no first small batch"
+    assert "vllm run-batch -i input.jsonl" in done.stderr
+    assert str(folder.relative_to(mine.root)) in done.stderr
+
+
 @pytest.mark.slow
 def test_a_cancelled_run_keeps_what_its_engine_answered(mine: Place, corpus: Path) -> None:
     env = _env(mine, {"pause_s": 0.05})
