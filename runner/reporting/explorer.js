@@ -42,7 +42,9 @@ function drawList() {
     const chips = make("span", "chips");
     const beside = instance.answers.filter(({ sample }) => sample === answers[0].sample);
     chips.append(...beside.map((answer) => chip(answer, !answers.includes(answer))));
-    button.append(named("span", "id", instance.id), named("span", "domain", instance.domain), chips);
+    const name = make("span", "name");
+    name.append(named("span", "id", instance.id), " ", named("span", "domain", instance.domain));
+    button.append(named("span", "words", instance.words), name, chips);
     button.addEventListener("click", () => open(instance.id, answers[0].setting, answers[0].sample));
     const item = make("li");
     item.append(button);

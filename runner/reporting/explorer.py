@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
@@ -21,6 +22,8 @@ PER_BLOCK = 20
 """Instances whose prompts are unpacked together: they share text, and a reader pages through neighbours."""
 FAILED_EVERY = 4
 """Every so many places of the reading order go to an instance with a failed answer."""
+
+_FEWEST_WORDS, _LONGEST_LINE = 3, 90
 
 Grade = Literal["right", "wrong", "best", "middle", "worst", "failed"]
 Value = str | float | bool | None
@@ -146,7 +149,8 @@ def pack(
     size = 0
     rest = iter(instances)
     while some := list(islice(rest, PER_BLOCK)):
-        rows = [_row(instance, len(blocks), ruler) for instance in some]
+        words = opening_words(some)
+        rows = [{**_row(instance, len(blocks), ruler), "words": words[instance.instance_id]} for instance in some]
         prompts = _packed(_prompts(some))
         size += len(prompts) + len(_packed(rows))
         if blocks and size > budget:
@@ -157,6 +161,35 @@ def pack(
     kept.sort(key=lambda row: row["place"])
     head = {"grades": ruler.grades, "column": ruler.column, "lower": ruler.lower_is_better, "instances": kept}
     return Explorer(_packed(head), tuple(blocks), len(kept), total)
+
+
+def opening_words(instances: Sequence[Instance]) -> dict[str, str]:
+    """By what a reader can tell each of these instances from the others, by id.
+
+    The first line of words that all its prompts have and no other's; else its reference, if that is words. Nothing
+    where neither is.
+    """
+    lines = {instance.instance_id: _lines(instance) for instance in instances}
+    often = Counter(line for own in lines.values() for line in set().union(*own))
+    found = {}
+    for instance in instances:
+        own = lines[instance.instance_id]
+        everywhere = set(own[0]).intersection(*own[1:]) if own else set()
+        alone = (line for line in own[0] if line in everywhere and often[line] == 1) if own else ()
+        candidates = (_without_tags(line) for line in (*alone, instance.reference))
+        found[instance.instance_id] = next((line for line in candidates if len(line.split()) >= _FEWEST_WORDS), "")
+    return found
+
+
+def _lines(instance: Instance) -> list[list[str]]:
+    """Of each prompt its lines."""
+    prompts = {answer.request_id: answer.prompt for answer in instance.answers if answer.prompt}
+    return [[line for _, content in prompt for line in content.split("\n")] for prompt in prompts.values()]
+
+
+def _without_tags(line: str) -> str:
+    line = " ".join(re.sub(r"</?[a-z][^<>]{0,40}>", " ", line).split())
+    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
 
 
 def _row(instance: Instance, block: int, ruler: Ruler) -> dict[str, Any]:

@@ -35,7 +35,7 @@ function messages(content, request) {
 const holds = (text, sought) => text !== null && text.toLowerCase().includes(sought);
 
 function mentions(instance, answer, sought) {
-  const texts = [instance.id, instance.reference, answer.text, answer.request];
+  const texts = [instance.id, instance.words, instance.reference, answer.text, answer.request];
   if (!sought || texts.some((text) => holds(text, sought))) return true;
   const lines = linesWith(sought, instance.block);
   if (!lines.size) return false;

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs_to_show import SETTINGS
 
-from runner.reporting.explorer import PER_BLOCK, Explorer, Ruler, pack, reading_order, ruler
+from runner.reporting.explorer import PER_BLOCK, Explorer, Instance, Ruler, opening_words, pack, reading_order, ruler
 
 RIGHT = Ruler("correct")
 
@@ -47,6 +47,35 @@ def test_any_text_survives(said: str, asked: str) -> None:
     [[_, lines]] = content["prompts"][packed["request"]]
     assert packed["text"] == said
     assert "\n".join(content["lines"][line] for line in lines) == asked
+
+
+def told(*prompts: str, reference: str = "positive", number: int = 0) -> Instance:
+    settings = zip(SETTINGS, prompts, strict=False)
+    return instance(
+        number,
+        tuple(answer(number, name, prompt=(("user", text),)) for name, text in settings),
+        reference=reference,
+    )
+
+
+def test_words_are_what_all_prompts_of_an_instance_share_and_no_other_has() -> None:
+    common = "Predict the score of a reply."
+    one = told(
+        f"{common}\n<title>Own history here</title>\n<post>About cats at home", f"{common}\n<post>About cats at home"
+    )
+    two = told(f"{common}\n<post>About dogs at home</post>", f"{common}\n<post>About dogs at home</post>", number=1)
+    assert opening_words([one, two]) == {"reply-00000": "About cats at home", "reply-00001": "About dogs at home"}
+
+
+def test_without_such_a_line_the_reference_is_shown_where_it_is_words() -> None:
+    same = [told("The very same words", number=number, reference="I would say so") for number in (0, 1)]
+    assert set(opening_words(same).values()) == {"I would say so"}
+    assert opening_words([told("short one"), instance(1, (answer(1, "p-conv", prompt=()),))]) == {
+        "reply-00000": "",
+        "reply-00001": "",
+    }
+    (long,) = opening_words([told("many words " * 40)]).values()
+    assert len(long) == 90 and long.endswith("…")
 
 
 def test_a_lone_surrogate_is_replaced() -> None:
