@@ -3,21 +3,22 @@
 import json
 from base64 import b64encode
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from random import Random
+from statistics import median
 
 import polars as pl
 import pytest
 from answers_to_read import answer, instance, instances, prompt
-from browser import Opened, browser, open_file
-from playwright.sync_api import Browser, Page, expect
+from browser import Opened, open_file
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page, expect
 from runs_to_show import SETTINGS, full_summary, score, scored_rows, summary
 
 from runner.reporting.charts import charts
 from runner.reporting.explorer import Instance, Ruler, pack, ruler
 from runner.reporting.page import render_page
-
-__all__ = ["browser"]
 
 HOSTILE = (
     "<script>document.title = 'owned'; alert(1)</script></script><!-- ]]> <img src=x onerror=alert(1)> "
@@ -200,6 +201,23 @@ def test_hostile_texts_neither_run_nor_hide_nor_break_the_page(browser: Browser,
     page.context.close()
 
 
+def test_beside_an_id_stand_words_by_which_an_instance_is_known_and_found(browser: Browser, tmp_path: Path) -> None:
+    def about(number: int) -> Instance:
+        thing = f"A question about the number {number} and its neighbours"
+        asked = (("user", f"<instruction>The same for all of them.\n<post>{thing}</post>\n<target>Yes it is</target>"),)
+        return instance(number, tuple(answer(number, setting, prompt=asked) for setting in SETTINGS))
+
+    given = pack((about(number) for number in range(12)), Ruler("correct"), 12)
+    (tmp_path / "report.html").write_text(render_page(summary(), (), given))
+    page = open_file(browser, tmp_path / "report.html").page
+    assert found(page)[7] == "reply-00007"
+    shown = page.locator("[data-part=list] .words")
+    expect(shown.nth(7)).to_have_text("A question about the number 7 and its neighbours")
+    page.get_by_label("Search").fill("NUMBER 11 and")
+    assert settled(page, "1 instance found") == ["reply-00011"]
+    page.context.close()
+
+
 def test_scripts_and_emoji_keep_the_joiners_they_need(browser: Browser, tmp_path: Path) -> None:
     said = "می\u200cخواهم 👨\u200d👩\u200d👧 ❤\ufe0f\u200d🔥 1\ufe0f\u20e3"
     given = instance(0, (answer(0, "p-conv", text=f"{said} a\u200db"),))
@@ -218,6 +236,33 @@ def test_on_a_phone_nothing_but_tables_is_wider_than_the_screen(browser: Browser
         folded.click()
     assert page.evaluate("document.documentElement.scrollWidth") == 375
     page.context.close()
+
+
+def brightness(page: Page, region: Locator) -> float:
+    """Of the last pixels before a table's right edge: the median, so that no letter decides."""
+    box = region.bounding_box()
+    assert box is not None
+    edge = {"x": box["x"] + box["width"] - 4, "y": box["y"], "width": 3, "height": box["height"]}
+    seen = Image.open(BytesIO(page.screenshot(clip=edge, full_page=True))).convert("L")  # type: ignore[arg-type]
+    return median(seen.tobytes())
+
+
+@pytest.mark.parametrize(("scheme", "paper"), [("light", 255), ("dark", 22)])
+def test_on_a_phone_a_table_shows_that_it_goes_on_to_the_side(
+    browser: Browser, tmp_path: Path, scheme: str, paper: int
+) -> None:
+    given = full_summary("sign")
+    (tmp_path / "report.html").write_text(render_page(given, charts(given, ITEMS)))
+    page = open_file(browser, tmp_path / "report.html", 375, color_scheme=scheme, has_touch=True).page
+    for name in ("Results", "Balanced accuracy by setting"):
+        region = page.get_by_role("region", name=name)
+        assert abs(brightness(page, region) - paper) > 25
+        region.evaluate("region => { region.scrollLeft = region.scrollWidth; }")
+        assert abs(brightness(page, region) - paper) < 4
+    page.context.close()
+    wide = open_file(browser, tmp_path / "report.html", color_scheme=scheme).page
+    assert abs(brightness(wide, wide.get_by_role("region", name="Results")) - paper) < 4
+    wide.context.close()
 
 
 def test_at_first_only_the_result_its_floor_and_the_three_effects_are_seen(browser: Browser, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def inline_svg(chart: Chart) -> str:
     It refers to nothing outside itself, has no style element or attribute (a strict Content-Security-Policy lets
     it through), and its ids begin with the chart's name. Title and ``alt`` are its name for screen readers.
     """
-    drawn = ElementTree.fromstring(_written(chart, "svg"))
+    drawn = ElementTree.fromstring(_written(chart, "svg", facecolor="none"))  # the page shows through, and its shadows
     svg = ElementTree.Element(
         "svg",
         {
@@ -54,12 +54,12 @@ def inline_svg(chart: Chart) -> str:
     return ElementTree.tostring(svg, encoding="unicode", short_empty_elements=True)
 
 
-def _written(chart: Chart, kind: str) -> bytes:
+def _written(chart: Chart, kind: str, **look: str) -> bytes:
     _settle(chart)
     buffer = BytesIO()
     with drawing(**{"svg.hashsalt": chart.name}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph", UserWarning)  # a stranger's letters that the font lacks
-        chart.figure.savefig(buffer, format=kind, dpi=_DPI, metadata=_NO_DATES[kind])
+        chart.figure.savefig(buffer, format=kind, dpi=_DPI, metadata=_NO_DATES[kind], **look)
     return buffer.getvalue()
 
 
