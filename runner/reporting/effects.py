@@ -146,7 +146,8 @@ def _label(effect: Effect) -> str:
 
 
 def _explained(effect: Effect) -> str:
-    return f"{effect.name}: {MEANINGS[effect.name]}" if effect.name in MEANINGS else effect.name
+    meaning = MEANINGS.get(effect.name, effect.name)
+    return meaning if meaning.startswith(effect.name) else f"{effect.name}: {meaning}"
 
 
 def _kind(effect: Effect) -> str:

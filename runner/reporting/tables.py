@@ -284,17 +284,19 @@ def _bases(rows: Sequence[Score]) -> list[str]:
     """On how many instances, and with how many usable answers, in one line."""
     if not rows:
         return []
-    n, coverage = (
-        {row.setting: say(row) for row in rows} for say in (lambda r: count(r.n), lambda r: percent(r.coverage))
-    )
+    n = {row.setting: count(row.n) for row in rows}
+    coverage = {row.setting: percent(row.coverage) for row in rows}
     return [f"n {_each(n)}; coverage {_each(coverage)}"]
 
 
 def _each(by_setting: Mapping[str, str]) -> str:
     """A word that holds for all settings once, else each with its setting."""
-    if len(set(by_setting.values())) == 1:
-        return next(iter(by_setting.values()))
-    return ", ".join(f"{said} ({setting})" for setting, said in by_setting.items())
+    settings: dict[str, list[str]] = {}
+    for setting, said in by_setting.items():
+        settings.setdefault(said, []).append(setting)
+    if len(settings) == 1:
+        return next(iter(settings))
+    return ", ".join(f"{said} ({', '.join(where)})" for said, where in settings.items())
 
 
 def _beaten(summary: Summary, floors: Sequence[Score]) -> list[str]:
@@ -302,8 +304,8 @@ def _beaten(summary: Summary, floors: Sequence[Score]) -> list[str]:
     names = {f"{floor.setting} - {floor.floor}": floor.setting for floor in floors}
     found = [e for e in summary.effects if e.kind == "floor" and e.group == ALL and e.name in names]
     said = {names[e.name]: reading(e) for e in found if e.metric == summary.primary}
-    which = "; ".join(dict.fromkeys(f"{floor.floor} ({floor.setting})" for floor in floors))
-    named = [f"best floors: {which}"] if len({floor.floor for floor in floors}) > 1 else []
+    which = {floor.setting: floor.floor or "" for floor in floors}
+    named = [f"best floors: {_each(which)}"] if len(set(which.values())) > 1 else []
     return [*named, *([f"against its best floor: {_each(said)}"] if said else [])]
 
 

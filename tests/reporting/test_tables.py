@@ -62,7 +62,7 @@ def test_the_result_is_the_primary_metric_over_the_best_floor_of_each_setting() 
     assert [row[0] for row in table.rows] == ["balanced_accuracy (primary)", "best floor"]
     assert table.rows[1][1:] == ("0.570", "0.500ᵃ", "0.500ᵃ", "0.500ᵃ")
     assert "n 480; coverage 100 %" in table.notes
-    assert any("newest (p-conv); majority (p-nonconv)" in note for note in table.notes)
+    assert any("newest (p-conv), majority (p-nonconv, np-conv, np-nonconv)" in note for note in table.notes)
     assert result_table(summary()).rows[1][0] == "best floor: majority"
 
 
