@@ -13,10 +13,11 @@ import polars as pl
 
 from runner.errors import RunnerError
 from runner.reporting.compare_page import render_comparison
-from runner.reporting.comparison import Comparison
+from runner.reporting.comparison import Board, Comparison, Entry
 from runner.reporting.latex import to_latex
 from runner.reporting.leaderboard import comparison_tables
 from runner.reporting.table import escape_markdown, to_markdown
+from runner.reporting.tables import ALL
 from runner.reporting.words import plain
 
 SCHEMA: Mapping[str, pl.DataType] = {
@@ -40,7 +41,17 @@ SCHEMA: Mapping[str, pl.DataType] = {
     "state": pl.String(),
     "rehearsal": pl.Boolean(),
 }
-"""Columns of the long frame: a row is one value of one run (``floor`` is null for the model's own)."""
+"""Columns of a value: one metric of one run (``floor`` is null for the model's own)."""
+EFFECTS: Mapping[str, pl.DataType] = {
+    "effect": pl.String(),
+    "kind": pl.String(),
+    "level": pl.Float64(),
+    "authors": pl.Float64(),
+    "p": pl.Float64(),
+    "p_holm": pl.Float64(),
+    "family": pl.String(),
+}
+"""Further columns of an effect or of a pair of models, null for values: a difference, where + is better."""
 
 
 def exported(comparison: Comparison, path: Path) -> bytes:
@@ -59,25 +70,37 @@ def writer_of(path: Path) -> Callable[[Comparison], bytes]:
 
 
 def long_frame(comparison: Comparison) -> pl.DataFrame:
-    """Every metric of every run and of its floors: raw numbers in the columns of ``SCHEMA``."""
+    """Every value of every run and of its floors, then its effects, then each board's pairs of models: raw numbers."""
+    runs = [(board, entry) for board in comparison.boards for entry in board.entries]
     rows = [
-        {
-            **asdict(score),
-            "run": entry.summary.run,
-            "model": entry.summary.model,
-            "task": entry.summary.task,
-            "protocol": entry.summary.protocol,
-            "venue": entry.summary.venue,
-            "corpus": entry.summary.corpus,
-            "cost_usd": entry.cost_usd,
-            "state": entry.summary.state,
-            "rehearsal": board.is_rehearsal,
-        }
-        for board in comparison.boards
-        for entry in board.entries
+        {**_of_run(board, entry), **asdict(score)}
+        for board, entry in runs
         for score in (*entry.summary.rows, *entry.summary.floors)
     ]
-    return pl.DataFrame(rows, schema=dict(SCHEMA), orient="row")
+    rows += [
+        {**_of_run(board, entry), **asdict(effect), "effect": effect.name}
+        for board, entry in runs
+        for effect in entry.summary.effects
+    ]
+    rows += [
+        {**_of_board(board), **asdict(pair), "effect": pair.name, "setting": board.lead, "group": ALL}
+        for board in comparison.boards
+        for pair in board.pairs
+    ]
+    return pl.DataFrame(rows, schema={**SCHEMA, **EFFECTS}, orient="row")
+
+
+def _of_run(board: Board, entry: Entry) -> dict[str, Any]:
+    of_summary = ("run", "model", "task", "protocol", "venue", "corpus", "state")
+    told = {name: getattr(entry.summary, name) for name in of_summary}
+    return {**told, "cost_usd": entry.cost_usd, "rehearsal": board.is_rehearsal}
+
+
+def _of_board(board: Board) -> dict[str, Any]:
+    """What a pair has of its runs: all that they share."""
+    summary = board.entries[0].summary
+    shared = {name: getattr(summary, name) for name in ("task", "protocol", "corpus")}
+    return {**shared, "rehearsal": board.is_rehearsal}
 
 
 def _markdown(comparison: Comparison) -> bytes:
@@ -89,7 +112,7 @@ def _markdown(comparison: Comparison) -> bytes:
 
 def _csv(comparison: Comparison) -> bytes:
     frame = long_frame(comparison)
-    texts = (name for name, kind in SCHEMA.items() if kind == pl.String())
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String()]
     safe = [
         pl.Series(name, [None if text is None else _inert(text) for text in frame[name]], pl.String) for name in texts
     ]
@@ -110,7 +133,7 @@ def _parquet(comparison: Comparison) -> bytes:
 
 def _json(comparison: Comparison) -> bytes:
     content = {
-        "scores": long_frame(comparison).to_dicts(),
+        "scores": long_frame(comparison).filter(pl.col("effect").is_null()).select(*SCHEMA).to_dicts(),
         "effects": [
             {"run": entry.summary.run, **asdict(effect)}
             for board in comparison.boards

@@ -13,7 +13,7 @@ import pytest
 
 from runner.errors import RunnerError
 from runner.reporting.comparison import Comparison
-from runner.reporting.exports import SCHEMA, exported, long_frame
+from runner.reporting.exports import EFFECTS, SCHEMA, exported, long_frame
 from runner.reporting.latex import escape_latex
 from runner.reporting.summary import REHEARSAL
 from tests.reporting.boards_to_show import beside, board, effect, pair, run, two_models
@@ -52,8 +52,9 @@ def test_the_long_frame_holds_every_value_of_every_run_and_floor_unrounded() -> 
     made = run("a", 0.7)
     made = replace(made, rows=(*made.rows, score("p-conv", "mcc", third), score("p-conv", "mae", None, note="n/a")))
     frame = long_frame(Comparison((board(made, run("b", 0.6)),)))
-    assert frame.schema == pl.Schema(SCHEMA)
-    assert frame.height == sum(len(each.rows) + len(each.floors) for each in (made, run("b", 0.6)))
+    assert frame.schema == pl.Schema({**SCHEMA, **EFFECTS})
+    values = frame.filter(pl.col("effect").is_null())
+    assert values.height == sum(len(each.rows) + len(each.floors) for each in (made, run("b", 0.6)))
     row = frame.row(by_predicate=pl.col("metric") == "mcc", named=True)
     assert (row["value"], row["model"], row["cost_usd"], row["floor"]) == (third, "a", 2.0, None)
     assert frame.filter(pl.col("metric") == "mae")["value"].to_list() == [None], "undefined is no zero"
@@ -63,15 +64,38 @@ def test_csv_json_and_parquet_hold_the_same_frame() -> None:
     made = two_models()
     frame = long_frame(made)
     assert pl.read_parquet(io.BytesIO(exported(made, Path("t.parquet")))).equals(frame)
-    assert pl.read_csv(exported(made, Path("t.csv")), schema=dict(SCHEMA)).equals(frame)
+    assert pl.read_csv(exported(made, Path("t.csv")), schema={**SCHEMA, **EFFECTS}).equals(frame)
     scores = json.loads(exported(made, Path("t.json")))["scores"]
-    assert pl.DataFrame(scores, schema=dict(SCHEMA), orient="row").equals(frame)
+    values = frame.filter(pl.col("effect").is_null()).select(*SCHEMA)
+    assert pl.DataFrame(scores, schema=dict(SCHEMA), orient="row").equals(values)
+
+
+def test_csv_and_parquet_carry_the_effects_and_the_pairs_of_models() -> None:
+    made = two_models()
+    for frame in (
+        pl.read_parquet(io.BytesIO(exported(made, Path("t.parquet")))),
+        pl.read_csv(exported(made, Path("t.csv")), schema={**SCHEMA, **EFFECTS}),
+    ):
+        found = frame.filter(~pl.col("rehearsal") & pl.col("effect").is_not_null())
+        assert found.group_by("kind").len().sort("kind").rows() == [("floor", 2), ("main", 2), ("model", 1)]
+        personal = found.row(by_predicate=(pl.col("effect") == "personal") & (pl.col("model") == "gpt-9"), named=True)
+        assert (personal["value"], personal["low"], personal["p_holm"], personal["authors"]) == (
+            0.031,
+            0.012,
+            0.003,
+            120,
+        )
+        assert (personal["setting"], personal["floor"], personal["level"]) == (None, None, 0.95)
+        (tested,) = found.filter(pl.col("kind") == "model").iter_rows(named=True)
+        assert (tested["effect"], tested["setting"], tested["run"]) == ("gpt-9 - tiny-1", "p-conv", None)
+        assert (tested["task"], tested["p_holm"]) == ("3.1", 0.0004)
 
 
 def test_in_every_raw_form_each_row_of_a_rehearsal_says_that_it_is_one() -> None:
     frame = long_frame(two_models())
     assert set(frame.filter("rehearsal")["venue"]) == {"emulator:openai"}
-    assert set(frame.filter(~pl.col("rehearsal"))["venue"]) == {"openai"}
+    assert set(frame.filter(~pl.col("rehearsal"))["venue"].drop_nulls()) == {"openai"}
+    assert frame["rehearsal"].null_count() == 0
 
 
 def test_json_also_holds_effects_pairs_published_values_and_remarks() -> None:
