@@ -19,6 +19,7 @@ from runner.metrics.multiplicity import ALPHA, holm
 from runner.metrics.score import Effect
 from runner.reporting.comparison import Beside, Board, Comparison, Entry, best_first
 from runner.reporting.exports import exported, writer_of
+from runner.reporting.latex import Width
 from runner.reporting.steps import steps
 from runner.reporting.summary import Summary
 from runner.venues import is_rehearsal
@@ -92,10 +93,10 @@ def check_target(path: Path) -> None:
         raise RunnerError(f"{path} is a folder: name a file in it, {path / 'table.md'}.")
 
 
-def write_comparison(comparison: Comparison, path: Path) -> None:
-    """Write it in the form that the suffix says, whole or not at all."""
+def write_comparison(comparison: Comparison, path: Path, width: Width = "page") -> None:
+    """Write it in the form that the suffix says, whole or not at all; a LaTeX table as wide as a column or the page."""
     try:
-        write_bytes(path, exported(comparison, path))
+        write_bytes(path, exported(comparison, path, width))
     except OSError as error:
         raise RunnerError(f"{path} cannot be written ({error.strerror}): name another place by --to.") from error
 
@@ -154,13 +155,9 @@ def _board(workspace: Workspace, runs: Sequence[_Scored], title: str, remarks: l
     asked = {setting for run in runs for setting in run.asked.settings}
     settings = tuple(setting for setting in task.all_settings if setting in asked)
     labels = _labels([run.asked for run in runs])
-    largest = _largest(run for run in runs if settings[0] in run.asked.settings)
+    leading = _leading(runs, settings[0])
     entries = [
-        Entry(
-            label,
-            run.summary,
-            is_superseded=run.summary.run != largest.get((run.asked.series, run.asked.fresh), run).summary.run,
-        )
+        Entry(label, run.summary, is_superseded=leading[run.asked.series] is not run)
         for label, run in zip(labels, runs, strict=True)
     ]
     board = Board(
@@ -174,11 +171,20 @@ def _board(workspace: Workspace, runs: Sequence[_Scored], title: str, remarks: l
     return replace(board, pairs=_pairs(workspace, task, board, remarks))
 
 
-def _largest(runs: Iterable[_Scored]) -> dict[tuple[str, int], _Scored]:
-    """Of the runs that ask one model the same, in other sizes or settings, the one that says most: the largest."""
-    complete = (run for run in runs if run.summary.state == "complete")
-    ordered = sorted(complete, key=lambda run: (run.summary.instances, len(run.asked.settings)))
-    return {(run.asked.series, run.asked.fresh): run for run in ordered}
+def _leading(runs: Iterable[_Scored], lead: str) -> dict[str, _Scored]:
+    """Of the runs that ask one model the same, the one that says most; of equal ones the first that was asked.
+
+    Complete is more than partial, the leading setting more than none of it, then the larger sample, then more settings.
+    Which of two has the better value plays no part.
+    """
+
+    def says(run: _Scored) -> tuple[object, ...]:
+        asked, summary = run.asked, run.summary
+        complete = summary.state == "complete"
+        return complete, lead in asked.settings, summary.instances, len(asked.settings), -asked.fresh
+
+    ordered = sorted(runs, key=says)
+    return {run.asked.series: run for run in ordered}
 
 
 def _labels(asked: Sequence[Asked]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -23,6 +24,13 @@ from runner.cli.office import say, show
     type=click.Path(path_type=Path),
     help="Write it too: .md, .csv, .tex, .json, .parquet or .html, by the suffix. May be given several times.",
 )
+@click.option(
+    "--width",
+    type=click.Choice(["column", "page"]),
+    default="page",
+    show_default=True,
+    help="How wide the tables of a .tex file are: one column of a paper (table) or its page (table*).",
+)
 @options.as_json
 def compare(
     runs: tuple[str, ...],
@@ -30,6 +38,7 @@ def compare(
     protocol: str | None,
     published: bool,
     targets: tuple[Path, ...],
+    width: Literal["column", "page"],
     as_json: bool,
 ) -> None:
     """The leaderboard: scored RUNs beside each other (all of results/), with the tests of each two models."""
@@ -37,7 +46,7 @@ def compare(
     from runner.chain.compare import compare as put_beside
     from runner.chain.runs import Workspace
     from runner.reporting.exports import exported
-    from runner.reporting.leaderboard import comparison_tables
+    from runner.reporting.leaderboard import brief_tables
 
     for path in targets:
         check_target(path)
@@ -45,9 +54,9 @@ def compare(
     if as_json:
         click.echo(exported(found, Path("table.json")).decode())
     else:
-        show(*comparison_tables(found))
+        show(*brief_tables(found))
     for remark in found.remarks:
         say(remark)
     for path in targets:
-        write_comparison(found, path)
+        write_comparison(found, path, width)
         say(f"Wrote {path}")

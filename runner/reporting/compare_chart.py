@@ -20,14 +20,14 @@ def board_chart(board: Board, number: int) -> Chart:
 
     ``number`` tells the charts of a page apart.
     """
-    names = [short(entry.label) + (" (PARTIAL)" if entry.is_partial else "") for entry in board.entries]
+    names = [short(entry.label) + (" (PARTIAL)" if entry.is_partial else "") for entry in board.leading]
     look = looks(board.settings)
     floors = best_floors(board)
     step = _SPREAD / max(len(board.settings), 1)
     bare = False
     with drawing():
         figure, (axes,) = canvas(board.marks, board.title, height=_ROOM + _LINE * len(names))
-        for line, entry in enumerate(board.entries):
+        for line, entry in enumerate(board.leading):
             for place, setting in enumerate(board.settings):
                 y = line + (place - (len(board.settings) - 1) / 2) * step
                 score = entry.score(setting)
@@ -42,7 +42,7 @@ def board_chart(board: Board, number: int) -> Chart:
         handles = [handle(setting, look[setting]) for setting in board.settings]
         handles += [floor_handle("best floor")] if floors else []
         key(figure, [*handles, *([hollow()] if bare else [])])
-    sizes = sorted({entry.summary.instances for entry in board.entries})
+    sizes = sorted({entry.summary.instances for entry in board.leading})
     title = f"{metric_name(board.primary)} of each model"
     tested = "; which models differ is tested in the table of pairs" if board.pairs else ""
     return Chart(

@@ -14,7 +14,7 @@ from runner.reporting.tables import ALL, LOWER_IS_BETTER
 class Entry:
     """A scored run as a row; ``label`` is its model, with what tells it from the board's other rows of that model.
 
-    One ``is_superseded`` where the board has the same model on a larger sample: it is shown and not tested.
+    One ``is_superseded`` where another run of the board says more of the same model: it is shown below, not tested.
     """
 
     label: str
@@ -77,6 +77,16 @@ class Board:
     def lead(self) -> str:
         """The setting by which rows are sorted and models are tested."""
         return self.settings[0]
+
+    @property
+    def leading(self) -> tuple[Entry, ...]:
+        """One run for each model: what the leaderboard is made of."""
+        return tuple(entry for entry in self.entries if not entry.is_superseded)
+
+    @property
+    def others(self) -> tuple[Entry, ...]:
+        """The runs of these models that say less: smaller samples, fresh answers, not yet complete."""
+        return tuple(entry for entry in self.entries if entry.is_superseded)
 
     @property
     def marks(self) -> tuple[str, ...]:

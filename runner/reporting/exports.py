@@ -14,9 +14,9 @@ import polars as pl
 from runner.errors import RunnerError
 from runner.reporting.compare_page import render_comparison
 from runner.reporting.comparison import Board, Comparison, Entry
-from runner.reporting.latex import to_latex
-from runner.reporting.leaderboard import comparison_tables
-from runner.reporting.table import escape_markdown, to_markdown
+from runner.reporting.latex import Width, to_latex
+from runner.reporting.leaderboard import first_tables, other_tables, reading_table
+from runner.reporting.table import escape_markdown, folded_markdown, to_markdown
 from runner.reporting.tables import ALL
 from runner.reporting.words import plain
 
@@ -54,12 +54,15 @@ EFFECTS: Mapping[str, pl.DataType] = {
 """Further columns of an effect or of a pair of models, null for values: a difference, where + is better."""
 
 
-def exported(comparison: Comparison, path: Path) -> bytes:
-    """The content of a file of this name. Raises RunnerError for a suffix that there is no writer for."""
-    return writer_of(path)(comparison)
+def exported(comparison: Comparison, path: Path, width: Width = "page") -> bytes:
+    """The content of a file of this name; ``width`` is that of a LaTeX table.
+
+    Raises RunnerError for a suffix that there is no writer for.
+    """
+    return writer_of(path)(comparison, width)
 
 
-def writer_of(path: Path) -> Callable[[Comparison], bytes]:
+def writer_of(path: Path) -> Callable[[Comparison, Width], bytes]:
     """What writes files of this suffix. Raises RunnerError naming those there are."""
     if path.suffix.lower() not in _WRITERS:
         raise RunnerError(
@@ -98,13 +101,16 @@ def _of_run(board: Board, entry: Entry) -> dict[str, Any]:
 
 def _of_board(board: Board) -> dict[str, Any]:
     """What a pair has of its runs: all that they share."""
-    summary = board.entries[0].summary
+    summary = board.leading[0].summary
     shared = {name: getattr(summary, name) for name in ("task", "protocol", "corpus")}
     return {**shared, "rehearsal": board.is_rehearsal}
 
 
 def _markdown(comparison: Comparison) -> bytes:
-    parts = ["# Leaderboard\n", *map(to_markdown, comparison_tables(comparison))]
+    below = [table for board in comparison.boards for table in other_tables(board)]
+    parts = ["# Leaderboard\n", *map(to_markdown, first_tables(comparison))]
+    parts += [folded_markdown("Pairs of models, other runs", below)] if below else []
+    parts.append(to_markdown(reading_table(comparison)))
     if comparison.remarks:
         parts.append("\n".join(f"- {escape_markdown(remark)}" for remark in comparison.remarks) + "\n")
     return "\n".join(parts).encode()
@@ -168,15 +174,11 @@ def _cautions(comparison: Comparison) -> dict[str, Any]:
     return {summary.run: summary.caution for summary in summaries if summary.caution}
 
 
-def _latex(comparison: Comparison) -> bytes:
-    return to_latex(comparison_tables(comparison), comparison.remarks).encode()
-
-
-_WRITERS: Mapping[str, Callable[[Comparison], bytes]] = {
-    ".md": _markdown,
-    ".csv": _csv,
-    ".tex": _latex,
-    ".json": _json,
-    ".parquet": _parquet,
-    ".html": lambda comparison: render_comparison(comparison).encode(),
+_WRITERS: Mapping[str, Callable[[Comparison, Width], bytes]] = {
+    ".md": lambda comparison, _: _markdown(comparison),
+    ".csv": lambda comparison, _: _csv(comparison),
+    ".tex": lambda comparison, width: to_latex(comparison, width).encode(),
+    ".json": lambda comparison, _: _json(comparison),
+    ".parquet": lambda comparison, _: _parquet(comparison),
+    ".html": lambda comparison, _: render_comparison(comparison).encode(),
 }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 from runner.metrics.score import Effect, Score
 from runner.reporting.comparison import Board, Comparison, Entry
 from runner.reporting.effects import difference, effect_notes, p_value, percent_level, reading
 from runner.reporting.published import published_table
-from runner.reporting.table import Table
+from runner.reporting.table import Table, without_empty_columns
 from runner.reporting.tables import ALL, LOWER_IS_BETTER, best_floor
 from runner.reporting.words import NOT_GIVEN, count, estimate, percent, usd
 
@@ -14,22 +17,51 @@ ALIKE = "≈"
 """Beside a model that is not shown to differ from the best."""
 POINT = 0.01
 _LEVEL = 0.95
+_FEW_PAIRS = 6
 
 
-def comparison_tables(comparison: Comparison) -> tuple[Table, ...]:
-    """Of each board its leaderboard and, where two models were tested, the pairs; then what others published."""
-    tables: list[Table] = []
-    for board in comparison.boards:
-        tables.append(leaderboard_table(board))
-        if board.pairs:
-            tables.append(pairs_table(board))
-    return (*tables, *(published_table(beside) for beside in comparison.published))
+def first_tables(comparison: Comparison) -> tuple[Table, ...]:
+    """The leaderboards, and what others published where it was asked for."""
+    return (
+        *map(leaderboard_table, comparison.boards),
+        *(published_table(beside) for beside in comparison.published),
+    )
+
+
+def other_tables(board: Board) -> tuple[Table, ...]:
+    """Below a leaderboard: the tests of each two models, and the other runs of its models."""
+    return (*([pairs_table(board)] if board.pairs else []), *([others_table(board)] if board.others else []))
+
+
+def brief_tables(comparison: Comparison) -> tuple[Table, ...]:
+    """What fits a terminal: the leaderboards, the pairs where they are few, and how to read them."""
+    pairs = sum(len(board.pairs) for board in comparison.boards)
+    few = [board for board in comparison.boards if board.pairs and pairs <= _FEW_PAIRS]
+    pairs = 0 if few else pairs
+    others = sum(len(board.others) for board in comparison.boards)
+    left = [f"{count(n)} {what}" for n, what in ((pairs, "tested pairs of models"), (others, "other runs")) if n]
+    reading = reading_table(comparison)
+    if left:
+        reading = replace(
+            reading, notes=(*reading.notes, f"not here but in table.html and table.md: {' and '.join(left)}")
+        )
+    return (*first_tables(comparison), *map(pairs_table, few), reading)
 
 
 def leaderboard_table(board: Board) -> Table:
-    """Runs in rows, settings in columns: the primary metric with its interval; the best floor last."""
-    alike = {entry.label for entry in board.entries if is_alike(board, entry)}
-    personal = ("personal effect",) if any(entry.effect("personal") for entry in board.entries) else ()
+    """A row for each model, settings in columns: the primary metric with its interval; the best floor last."""
+    return _table(board, "Leaderboard", board.leading, best_floors(board))
+
+
+def others_table(board: Board) -> Table:
+    """The other runs of these models, in the same columns."""
+    return _table(board, "Other runs of these models", board.others, {})
+
+
+def _table(board: Board, what: str, entries: Sequence[Entry], floors: Mapping[str, Score]) -> Table:
+    alike = {entry.label for entry in entries if is_alike(board, entry)}
+    personal = ("personal effect",) if any(entry.effect("personal") for entry in entries) else ()
+    level = _level(entries)
     rows = [
         (
             f"{entry.label} {ALIKE}" if entry.label in alike else entry.label,
@@ -38,25 +70,40 @@ def leaderboard_table(board: Board) -> Table:
             _n(entry, board),
             usd(entry.cost_usd),
             _per_point(entry, board.lead),
-            *(_personal(entry) for _ in personal),
-            _state(entry),
+            *(_personal(entry, level) for _ in personal),
+            _state(entry) if any(each.is_partial or each.is_superseded for each in entries) else "",
         )
-        for entry in board.entries
+        for entry in entries
     ]
-    floors = best_floors(board)
     if floors:
         cells = (_cell(floors.get(setting)) for setting in board.settings)
         rows.append(("best floor", *cells, *(NOT_GIVEN,) * (4 + len(personal)), ""))
     columns = ("model", *board.settings, "coverage", "n", "cost", "$ per 0.01", *personal, "state")
-    return Table(
-        title=f"Leaderboard · {board.title}: {_directed(board.primary)}",
+    table = Table(
+        title=f"{what} · {board.title}: {_directed(board.primary)}",
         columns=columns,
         rows=tuple(rows),
-        notes=tuple(_notes(board, bool(alike), floors)),
+        notes=tuple(_notes(board, entries, bool(alike), floors)),
         marks=board.marks,
         caution=board.caution,
         text_columns=(0, len(columns) - 1),
     )
+    return without_empty_columns(table, keep=1 + len(board.settings))
+
+
+def reading_table(comparison: Comparison) -> Table:
+    """What the columns of all leaderboards mean: said once, and no rows."""
+    entries = [entry for board in comparison.boards for entry in board.entries]
+    notes = [
+        "one row for each model: its largest complete run; smaller, fresh and unfinished ones are other runs",
+        "value [95 % interval, bootstrap over authors]; sorted by the first setting, complete runs first",
+        "coverage: the lowest of the settings; cost: of all answers in all settings, whoever paid for them",
+        f"$ per 0.01: cost for each 0.01 by which the metric beats its best floor in the first setting; {NOT_GIVEN} "
+        "where it is not shown to beat it, or a price is unknown",
+    ]
+    if any(entry.effect("personal") for entry in entries):
+        notes.append("personal effect: raw difference with its 95 % interval (another level is said), + is better")
+    return Table(title="How to read the leaderboards", columns=(), rows=(), notes=tuple(notes))
 
 
 def pairs_table(board: Board) -> Table:
@@ -73,7 +120,7 @@ def pairs_table(board: Board) -> Table:
         )
         for pair in board.pairs
     ]
-    return Table(
+    table = Table(
         title=f"Pairs of models on {board.lead} · {board.title}: {_directed(board.primary)}",
         columns=("pair", "difference [interval]", "p", "Holm p", "n", "authors", "reading"),
         rows=tuple(rows),
@@ -86,6 +133,7 @@ def pairs_table(board: Board) -> Table:
         caution=board.caution,
         text_columns=(0, 6),
     )
+    return without_empty_columns(table)
 
 
 def is_alike(board: Board, entry: Entry) -> bool:
@@ -100,9 +148,9 @@ def is_alike(board: Board, entry: Entry) -> bool:
 
 def best_floors(board: Board) -> dict[str, Score]:
     """Per setting the best trivial predictor on the primary metric, of the board's largest complete sample."""
-    if not board.entries:
+    if not board.leading:
         return {}
-    basis = max(board.entries, key=lambda entry: (not entry.is_partial, entry.summary.instances)).summary
+    basis = max(board.leading, key=lambda entry: (not entry.is_partial, entry.summary.instances)).summary
     found = {setting: best_floor(basis.floors, board.primary, ALL, setting) for setting in board.settings}
     return {setting: floor for setting, floor in found.items() if floor is not None}
 
@@ -120,9 +168,15 @@ def _per_point(entry: Entry, setting: str) -> str:
     return NOT_GIVEN if amount is None else usd(amount)
 
 
-def _personal(entry: Entry) -> str:
+def _personal(entry: Entry, level: float) -> str:
     effect = entry.effect("personal")
-    return NOT_GIVEN if effect is None else difference(effect, _LEVEL)
+    return NOT_GIVEN if effect is None else difference(effect, level)
+
+
+def _level(entries: Sequence[Entry]) -> float:
+    """The level that the intervals of all their personal effects have; 95 % where these differ."""
+    levels = {effect.level for entry in entries if (effect := entry.effect("personal")) is not None}
+    return levels.pop() if len(levels) == 1 else _LEVEL
 
 
 def _n(entry: Entry, board: Board) -> str:
@@ -135,7 +189,7 @@ def _state(entry: Entry) -> str:
     done = entry.summary.requests
     if entry.is_partial:
         return f"PARTIAL {count(done.final)} of {count(done.total)}"
-    return "complete, smaller sample" if entry.is_superseded else "complete"
+    return "complete"
 
 
 def _cell(score: Score | None) -> str:
@@ -146,20 +200,15 @@ def _directed(metric: str) -> str:
     return f"{metric} (↓ lower is better)" if metric in LOWER_IS_BETTER else f"{metric} (higher is better)"
 
 
-def _notes(board: Board, alike: bool, floors: dict[str, Score]) -> list[str]:
-    notes = [
-        f"value [95 % interval, bootstrap over authors]; sorted by {board.lead}, complete runs first",
-        "coverage: the lowest of the settings; cost: of all answers in all settings, whoever paid for them",
-        f"$ per 0.01: cost for each 0.01 by which {board.primary} beats its best floor on {board.lead}; "
-        f"{NOT_GIVEN} where it is not shown to beat it, or a price is unknown",
-    ]
-    if any(entry.effect("personal") for entry in board.entries):
-        notes.append("personal effect: raw difference with its 95 % interval (another level is said), + is better")
+def _notes(board: Board, entries: Sequence[Entry], alike: bool, floors: Mapping[str, Score]) -> list[str]:
+    notes = []
+    if (level := _level(entries)) != _LEVEL:
+        notes.append(f"personal effect: {percent_level(level)} intervals")
     if alike and board.best is not None:
         notes.append(f"{ALIKE} not shown to differ from the best ({board.best.label}) on {board.lead}")
-    if any(entry.is_partial for entry in board.entries):
+    if any(entry.is_partial for entry in entries):
         notes.append("PARTIAL: answers are still to come; not tested against others, and not the best of this table")
-    sizes = sorted({entry.summary.instances for entry in board.entries})
+    sizes = sorted({entry.summary.instances for entry in entries})
     if len(sizes) > 1:
         notes.append(
             f"samples of {' and '.join(map(count, sizes))} instances: rows with different n are not of the same ones; "
@@ -167,10 +216,10 @@ def _notes(board: Board, alike: bool, floors: dict[str, Score]) -> list[str]:
         )
     if floors:
         notes.append(f"best floor, what a trivial predictor reaches: {_floor_names(board, floors)}")
-    return [*notes, *_cell_notes(board), *board.notes]
+    return [*notes, *_cell_notes(board, entries), *board.notes]
 
 
-def _floor_names(board: Board, floors: dict[str, Score]) -> str:
+def _floor_names(board: Board, floors: Mapping[str, Score]) -> str:
     by_name: dict[str, list[str]] = {}
     for setting, floor in floors.items():
         by_name.setdefault(floor.floor or "", []).append(setting)
@@ -179,10 +228,10 @@ def _floor_names(board: Board, floors: dict[str, Score]) -> str:
     return "; ".join(f"{name} ({', '.join(settings)})" for name, settings in by_name.items())
 
 
-def _cell_notes(board: Board) -> list[str]:
+def _cell_notes(board: Board, entries: Sequence[Entry]) -> list[str]:
     """What the cells need said of them, each sentence once, of a row where it holds for all its settings."""
     about: dict[str, list[str]] = {}
-    for entry in board.entries:
+    for entry in entries:
         scores = {setting: score for setting in board.settings if (score := entry.score(setting)) is not None}
         for note in dict.fromkeys(score.note for score in scores.values() if score.note):
             cells = [setting for setting, score in scores.items() if score.note == note]

@@ -95,6 +95,19 @@ def test_of_a_model_with_two_samples_the_larger_is_tested_and_both_are_named_apa
     assert [pair.name for pair in board.pairs] == ["a (first 240) - b"]
 
 
+def test_the_run_that_says_most_of_a_model_is_its_row_and_the_better_value_plays_no_part(workspace: Workspace) -> None:
+    scored(workspace, asked("a", limit=120), 0.7, instances=120)
+    scored(workspace, asked("a", limit=120, fresh=1), 0.95, instances=120)
+    scored(workspace, asked("a"), 0.99, state="partial")
+    scored(workspace, asked("b", limit=100), 0.8, instances=100, state="partial")
+    scored(workspace, asked("b"), 0.6, state="partial")
+    (board,) = compare(workspace).boards
+    assert [entry.score("p-conv").value for entry in board.leading] == [0.7, 0.6]  # type: ignore[union-attr]
+    assert [entry.summary.state for entry in board.leading] == ["complete", "partial"]
+    assert len(board.others) == 3
+    assert board.pairs == ()
+
+
 def test_runs_of_one_model_are_named_by_what_differs(workspace: Workspace) -> None:
     scored(workspace, asked("a", effort="low"), 0.8)
     scored(workspace, asked("a", effort="high"), 0.9)
@@ -216,3 +229,6 @@ def test_the_command_prints_and_writes_every_form_of_two_rehearsed_models(
     assert "PROTOCOL=paper" in done.stderr
     for name in names:
         assert (place.root / "results" / name).stat().st_size > 500
+    place.call("compare", "--width", "column", "--to", "results/table.tex")
+    assert r"\begin{table}" in (place.root / "results" / "table.tex").read_text()
+    assert place.call("compare", "--width", "wide", check=False).returncode == 2

@@ -14,7 +14,7 @@ import pytest
 from runner.errors import RunnerError
 from runner.reporting.comparison import Comparison
 from runner.reporting.exports import EFFECTS, SCHEMA, exported, long_frame
-from runner.reporting.latex import escape_latex
+from runner.reporting.latex import Width, escape_latex
 from runner.reporting.summary import REHEARSAL
 from tests.reporting.boards_to_show import beside, board, effect, pair, run, two_models
 from tests.reporting.runs_to_show import NASTY, score
@@ -32,7 +32,9 @@ BOOKTABS = {
     "bottomrule",
 }
 BOOKTABS |= {"par", "smallskip", "raggedright", "approx", "downarrow", "cdot", "geq"}
-BOOKTABS |= {"textbackslash", "textasciitilde", "ensuremath", "ldots"}
+BOOKTABS |= {"textbackslash", "textasciitilde", "ensuremath", "ldots", "label", "textbf", "multicolumn", "allowbreak"}
+BOOKTABS |= {"penalty", "footnotesize", "addlinespace", "tiny", "tabularnewline", "linewidth"}
+BOOKTABS |= {"sbox", "ifdim", "wd", "resizebox", "usebox", "else", "fi"}  # graphicx: no wider than there is room
 
 
 def _text(comparison: Comparison, name: str) -> str:
@@ -110,33 +112,36 @@ def test_json_also_holds_effects_pairs_published_values_and_remarks() -> None:
 
 def test_markdown_holds_every_table_with_its_marks_and_remarks() -> None:
     text = _text(two_models(), "t.md")
-    assert text.count("\n## ") == 3
+    assert text.count("\n## ") == 4, "two leaderboards, the pairs, how to read them"
+    assert text.index("\n## EMULATOR") < text.index("<details>") < text.index("\n## Pairs")
     assert f"## {REHEARSAL} · Leaderboard" in text
     assert "| gpt-9 | 0.700 [0.65, 0.75] |" in text
     assert "- A run was left out." in text
 
 
-def test_latex_needs_nothing_but_booktabs_and_every_brace_and_environment_is_closed() -> None:
+@pytest.mark.parametrize("width", ["column", "page"])
+def test_latex_needs_nothing_but_two_packages_and_every_brace_and_environment_is_closed(width: Width) -> None:
     for made in (two_models(), _nasty(), replace(two_models(), published=(beside(run("a", 0.7)),))):
-        text = _text(made, "t.tex").removeprefix("% needs \\usepackage{booktabs}\n")
-        assert set(re.findall(r"\\([a-zA-Z]+)", text)) <= BOOKTABS
+        text = exported(made, Path("t.tex"), width).decode().removeprefix("% needs \\usepackage{booktabs,graphicx}\n")
+        assert set(re.findall(r"\\([a-zA-Z]+)", text.replace(r"\\", ""))) <= BOOKTABS
         bare = re.sub(r"\\[{}\\%&#_$^]", "", text)
         assert bare.count("{") == bare.count("}")
         assert bare.count("$") % 2 == 0
-        assert re.findall(r"\\begin\{(\w+)\}", text) == [
-            name for _ in range(text.count(r"\begin{table}")) for name in ("table", "tabular")
-        ]
+        kinds = set(re.findall(r"\\begin\{([\w*]+)\}", text))
+        assert kinds == {"table" if width == "column" else "table*", "tabular"}
         assert text.count(r"\begin{") == text.count(r"\end{")
         assert text.isascii()
 
 
-def test_every_line_of_a_latex_table_has_as_many_cells_as_its_columns() -> None:
+def test_every_row_of_a_latex_table_has_as_many_cells_as_its_columns() -> None:
     made = board(run("a & b % c_d #1 {x} ^~ \\input{/etc/passwd}", 0.7), run("[b]", 0.6))
     text = _text(Comparison((made,)), "t.tex")
-    lines = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {10}
-    assert re.search(r"^\s*\{\}\[b\]", text, re.MULTILINE), "a bracket after a rule would be its argument"
+    lines = [line for line in text.splitlines() if line.startswith(r"\raggedright")]
+    assert [len(re.findall(r"(?<!\\)&", line)) for line in lines] == [7] * 4
     assert r"\input" not in text
+    given = replace(beside(run("a", 0.7)), rows=(("[b]", "p-conv", "accuracy", 0.9),))
+    rows = [line for line in _text(Comparison((), (given,)), "t.tex").splitlines() if line.endswith(r"\\")]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {2}
 
 
 def test_a_letter_that_latex_does_not_know_is_named_by_its_number() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import replace
 from importlib.resources import files
@@ -9,14 +10,23 @@ from importlib.resources import files
 import pytest
 
 from runner.benchmarks.personaconvbench import paper
-from runner.reporting.comparison import Comparison, Entry, best_first
+from runner.reporting.comparison import Board, Comparison, Entry, best_first
 from runner.reporting.effects import domain_effects_table, effects_table, effects_tables, other_effects_table
-from runner.reporting.leaderboard import comparison_tables, leaderboard_table, pairs_table, usd_per_point
+from runner.reporting.leaderboard import (
+    brief_tables,
+    first_tables,
+    leaderboard_table,
+    other_tables,
+    others_table,
+    pairs_table,
+    reading_table,
+    usd_per_point,
+)
 from runner.reporting.published import is_same_model, published_table
 from runner.reporting.summary import REHEARSAL, Look
-from runner.reporting.table import Table
+from runner.reporting.table import Table, print_table
 from tests.reporting.boards_to_show import beside, board, effect, floors, pair, partial, run, two_models
-from tests.reporting.runs_to_show import score, summary
+from tests.reporting.runs_to_show import SETTINGS, score, summary
 
 
 def _column(table: Table, name: str) -> dict[str, str]:
@@ -67,10 +77,17 @@ def test_of_models_that_could_not_be_tested_nothing_is_said() -> None:
 
 def test_a_smaller_sample_of_a_model_is_shown_below_and_neither_tested_nor_best() -> None:
     small = Entry("a (first 100)", run("a", 0.95, instances=100), is_superseded=True)
-    entries = best_first([small, Entry("a (first 480)", run("a", 0.8))], "p-conv")
-    table = leaderboard_table(board(entries=entries))
-    assert [row[0] for row in table.rows[:2]] == ["a (first 480)", "a (first 100)"]
-    assert _column(table, "state")["a (first 100)"] == "complete, smaller sample"
+    entries = best_first([small, Entry("a (first 480)", run("a", 0.8)), Entry("b", run("b", 0.7))], "p-conv")
+    made = board(entries=entries)
+    table = leaderboard_table(made)
+    assert [row[0] for row in table.rows] == ["a (first 480)", "b", "best floor"]
+    assert not any("samples of" in note for note in table.notes)
+    assert _column(others_table(made), "state") == {"a (first 100)": "complete"}
+    assert other_tables(made) == (others_table(made),)
+
+
+def test_models_on_samples_of_different_size_are_said_to_be() -> None:
+    table = leaderboard_table(board(run("a", 0.8, instances=100), run("b", 0.7)))
     assert any("samples of 100 and 480 instances" in note for note in table.notes)
 
 
@@ -90,7 +107,7 @@ def test_a_point_costs_the_run_divided_by_hundredths_above_the_best_floor() -> N
 def test_a_point_has_no_price_where_the_floor_is_not_beaten_or_nothing_is_known_of_money(
     over: float, dollars: float | None, cost: str
 ) -> None:
-    table = leaderboard_table(board(run("a", 0.7, over=over, dollars=dollars)))
+    table = leaderboard_table(board(run("a", 0.7, over=over, dollars=dollars), run("b", 0.6)))
     assert _column(table, "$ per 0.01")["a"] == "—"
     assert _column(table, "cost")["a"] == cost
 
@@ -112,18 +129,24 @@ def test_the_best_floor_of_each_setting_closes_the_table() -> None:
 
 def test_a_personal_effect_at_another_level_says_so() -> None:
     looked = run("a", 0.8, effects=(effect("personal", 0.031, 0.012, 0.05, level=0.975),))
-    assert _column(leaderboard_table(board(looked)), "personal effect")["a"] == "+0.031 [0.012, 0.050] (97.5 %)"
+    table = leaderboard_table(board(looked))
+    assert _column(table, "personal effect")["a"] == "+0.031 [0.012, 0.050]"
+    assert "personal effect: 97.5 % intervals" in table.notes
+    mixed = leaderboard_table(board(looked, run("b", 0.7)))
+    assert _column(mixed, "personal effect")["a"] == "+0.031 [0.012, 0.050] (97.5 %)"
+    assert not any("97.5" in note for note in mixed.notes)
 
 
 def test_every_table_of_a_rehearsal_says_so_and_no_other_does() -> None:
-    tables = comparison_tables(two_models())
+    made = two_models()
+    tables = [table for board in made.boards for table in (leaderboard_table(board), *other_tables(board))]
     assert [table.marks for table in tables] == [(), (), (REHEARSAL,)]
+    assert [table.marks for table in first_tables(made)] == [(), (REHEARSAL,)]
 
 
 def test_a_run_without_an_answer_is_a_row_of_dashes() -> None:
     empty = summary(rows=(), floors=())
-    last = ("—", "price unknown", "—", "complete")
-    assert leaderboard_table(board(empty)).rows == (("gpt-9", "—", "—", "—", "—", "—", *last),)
+    assert leaderboard_table(board(empty)).rows == (("gpt-9", "—", "—", "—", "—", "price unknown"),)
 
 
 def test_a_note_is_said_once_of_a_row_where_it_holds_for_all_its_settings() -> None:
@@ -262,4 +285,33 @@ def test_without_effects_there_is_no_table_of_them() -> None:
 
 
 def test_nothing_to_compare_has_no_tables() -> None:
-    assert comparison_tables(Comparison(())) == ()
+    assert first_tables(Comparison(())) == ()
+
+
+def _many(models: int, runs: int) -> Board:
+    """A board of ``models`` with a leading run each and smaller ones up to ``runs``."""
+    made = [
+        Entry(f"m{n % models} (first {480 - n})", run(f"m{n % models}", 0.8 - n / 100), n >= models)
+        for n in range(runs)
+    ]
+    pairs = tuple(pair("a", str(n), 0.1, 0.05, 0.2, 0.01, 0.01) for n in range(models * (models - 1) // 2))
+    return board(entries=best_first(made, "p-conv"), pairs=pairs)
+
+
+def test_twenty_runs_are_a_row_for_each_model_and_fit_two_screens_of_a_terminal() -> None:
+    made = Comparison((_many(7, 7), _many(7, 8), _many(3, 5)))
+    assert [len(leaderboard_table(board).rows) for board in made.boards] == [8, 8, 4]
+    assert [len(others_table(board).rows) for board in made.boards if board.others] == [1, 2]
+    shown = io.StringIO()
+    for table in brief_tables(made):
+        print_table(table, shown)
+    assert len(shown.getvalue().splitlines()) <= 2 * 50
+    assert "45 tested pairs of models and 3 other runs" in shown.getvalue()
+    assert "m0 - " not in shown.getvalue()
+
+
+def test_columns_of_a_leaderboard_that_say_nothing_go_and_settings_stay() -> None:
+    whole = leaderboard_table(board(run("a", 0.8, over=-0.1)))
+    assert whole.columns == ("model", *SETTINGS, "coverage", "n", "cost", "personal effect")
+    assert leaderboard_table(board(run("a", 0.8), partial("b", 0.5))).columns[-2:] == ("personal effect", "state")
+    assert any("one row for each model" in note for note in reading_table(Comparison(())).notes)
