@@ -77,9 +77,14 @@ def furnish(root: Path, corpus: Path) -> Place:
 
 
 def command(protocol: str, corpus: Path, instances: int = INSTANCES) -> list[str]:
-    """The one command of every cell."""
+    """The one command of a cell, for all four settings."""
     asked = ["--model", PROTOCOLS[protocol].model, "--task", "3.1", "--data", str(corpus), "--limit", str(instances)]
     return ["run", *asked, "--emulate", "--yes"]
+
+
+def quick_command(protocol: str, corpus: Path, requests: int = 4 * INSTANCES) -> list[str]:
+    """The same for as many requests in one setting: the report's charts of four would be most of a cell's work."""
+    return [*command(protocol, corpus, requests), "--setting", "p-conv"]
 
 
 def judged(work: Callable[[], Iterator[str]], place: Place) -> Verdict:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.chain.journal import Point
 from tests.faults import evidence
-from tests.faults.cells import INSTANCES, PROTOCOLS, Verdict, again_until_complete, command, furnish, judged, last_line
+from tests.faults.cells import PROTOCOLS, Verdict, again_until_complete, furnish, judged, last_line, quick_command
 from tests.faults.deeds import Deed, End, befall
 from tests.place import Place
 
@@ -44,9 +44,9 @@ class Crash:
         return 2 if self.second or self.point is Point.RESPONSES_WRITTEN else 1
 
     @property
-    def instances(self) -> int:
+    def requests(self) -> int:
         """One batch, or the first small one of 50 requests and a second."""
-        return 14 if self.second else INSTANCES
+        return 56 if self.second else 24
 
     @property
     def may_stray(self) -> bool:
@@ -72,7 +72,7 @@ def cells() -> Iterator[Crash]:
 def crash(cell: Crash, root: Path, corpus: Path) -> Verdict:
     """Do the deed, give the same command again until the run is complete, and look at everything."""
     place = furnish(root, corpus)
-    words = command(cell.protocol, corpus, cell.instances)
+    words = quick_command(cell.protocol, corpus, cell.requests)
 
     def work() -> Iterator[str]:
         yield from _of_ending(befall(place, words, cell.point, cell.deed, cell.visit), cell)

@@ -38,7 +38,7 @@ class Square:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the squares that are asked for, two at a time; the number of those that fail."""
+    """Run the squares that are asked for, a few at a time; the number of those that fail."""
     options = _options(arguments)
     clock.begin()
     if options.small_disks and not os.environ.get(SMALL_DISK):
@@ -143,7 +143,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.add_argument(f"--{name}", choices=known, help=", ".join(known), **several)
     parser.add_argument("--only", default="", help="cells whose name holds this")
     parser.add_argument("--small-disks", action="store_true", help="fill a real file system (Linux namespaces)")
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=3)  # one of them often waits
     parser.add_argument("--verbose", action="store_true", help="a line for each cell")
     options = parser.parse_args(arguments)
     for name, known in choices.items():

@@ -10,7 +10,16 @@ from pathlib import Path
 from runner.emulator import draws
 from runner.emulator.faults import FAULTS
 from tests.faults import evidence
-from tests.faults.cells import PROTOCOLS, Verdict, again_until_complete, command, furnish, judged, last_line
+from tests.faults.cells import (
+    PROTOCOLS,
+    Verdict,
+    again_until_complete,
+    command,
+    furnish,
+    judged,
+    last_line,
+    quick_command,
+)
 from tests.place import Place
 
 RATES = {"create_500": 0.5, "expired_partial": 0.5, "expired_nothing": 0.5, "cancelled_partial": 0.5, "stuck": 0.5}
@@ -54,7 +63,7 @@ class Weather:
     protocol: str
     name: str
     faults: tuple[str, ...]
-    instances: int = 6
+    is_storm: bool = False
     seed: int = 1
 
     def __str__(self) -> str:
@@ -78,13 +87,14 @@ def _biting_seed(name: str, rate: float) -> int:
 def storm(protocol: str, seed: int) -> Weather:
     """All at once."""
     faults = tuple(f"{name}:{rate}" for name, rate in STORM.items() if FAULTS[name].applies_to(protocol))
-    return Weather(protocol, f"storm {seed}", faults, instances=30, seed=seed)
+    return Weather(protocol, f"storm {seed}", faults, is_storm=True, seed=seed)
 
 
 def weather(cell: Weather, root: Path, corpus: Path) -> Verdict:
     """Run under the faults, giving the same command again as a user would, and look at everything."""
     place = furnish(root, corpus)
-    words = [*command(cell.protocol, corpus, cell.instances), "--deadline", "20h"]
+    words = command(cell.protocol, corpus, 30) if cell.is_storm else quick_command(cell.protocol, corpus)
+    words += ["--deadline", "20h"]
 
     def work() -> Iterator[str]:
         place.misbehave(*cell.faults, seed=cell.seed)
