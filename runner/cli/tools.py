@@ -1,18 +1,14 @@
-"""Commands beside the chain: corpora, the emulator by itself, the demo."""
+"""Commands beside the chain: corpora, and the emulator by itself."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
-import orjson
 
 from runner.cli import options
-from runner.cli.office import office, print_json, problems, say, show
-from runner.cli.results import judge, show_scores
-from runner.reporting.summary import Summary
+from runner.cli.office import office, print_json, say, show
 
 
 @click.group()
@@ -74,63 +70,3 @@ def emulator(arguments: tuple[str, ...]) -> None:
     from runner.emulator.__main__ import main
 
     main(list(arguments))
-
-
-@click.command()
-@options.as_json
-def demo(as_json: bool) -> None:
-    """The whole chain for 3.1, 3.2 and 3.3 on a synthetic corpus and the emulator: no key, no money."""
-    from runner.chain.report import write_report
-    from runner.venues import is_rehearsal
-
-    with office() as here:
-        written: list[str] = []
-        summaries: list[Summary] = []
-        bought = 0
-        for task in ("3.1", "3.2", "3.3"):
-            say(f"\n=== Task {task}: build, estimate, submit, collect, score (EMULATE=1) ===")
-            asked = {**_DEMO, "task": task}
-            run = here.build(asked)
-            assert is_rehearsal(run.asked.venue)
-            before = len(here.ledger.jobs(run=run.name))
-            here.submit(run, None, yes=True, quiet=as_json)
-            standings = here.wait([run.name], None)
-            problems(standings)
-            bought += len(here.ledger.jobs(run=run.name)) - before
-            summaries.append(judge(here, run.name))
-            if not as_json:
-                show_scores(here, summaries[-1], as_json=False)
-            _, page, _ = write_report(here.workspace, run, files=False)
-            written.append(str(page.relative_to(here.workspace.root)))
-        if bought:
-            say(
-                f"The emulator answered {bought} batches; nothing left this machine. A second `make demo` buys nothing."
-            )
-        else:
-            say("Nothing was bought: every answer was already there.")
-        say("Read: " + ", ".join(written))
-        if as_json:
-            tables = [orjson.loads(each.to_json()) for each in summaries]
-            print_json({"summaries": tables, "pages": written, "batches": bought}, verbatim=True)
-
-
-_DEMO: dict[str, Any] = {
-    "run_name": None,
-    "model": "gpt-5.4-mini",
-    "data": "sample",
-    "protocol": "strict",
-    "settings": (),
-    "limit": 150,
-    "seed": 0,
-    "samples": None,
-    "effort": None,
-    "no_temperature": False,
-    "looks": None,
-    "fresh": 0,
-    "emulate": True,
-    "as_of": None,
-    "min_history": None,
-    "history_lag": None,
-    "label_balance": None,
-    "match_length": False,
-}

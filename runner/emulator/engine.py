@@ -1,8 +1,9 @@
 """What answers: a deterministic baseline that sees nothing but the prompt.
 
-A prompt of the strict protocol is read by its tags: the sign or the value of the newest history item's score, or
-the history reply whose parent is most like the message to be answered. Any other prompt that asks for a sign or
-an integer gets the answer of a labelled example in it, and the rest get a sentence out of it. Nothing raises.
+A prompt of the strict protocol is read by its tags. The score is the history's usual one, below zero where people
+quarrel in the thread; the text is the reply, in the history or by the same author in the thread, whose parent
+is most like the message to be answered. Any other prompt that asks for a sign or an integer gets the answer of a
+labelled example in it, and the rest get a sentence out of it. Nothing raises.
 """
 
 from __future__ import annotations
@@ -11,12 +12,18 @@ import re
 from functools import lru_cache
 from hashlib import blake2b
 
+from runner.emulator.thread import comments, is_heated, replies
+
 DEFAULT_SCORE = 10
 QUESTION_CHARS = 400
 """Of a prompt without tags, so much of its end is read as the question."""
 
 TAIL_CHARS = 12_000
 """A sentence to answer with is looked for in so much of its end."""
+
+FEW_SCORES = 3
+MANY_BELOW = 0.3
+"""From so large a share on, somebody is one whose replies end below zero."""
 
 SENTENCE_CHARS = (20, 300)
 """What is shorter is no answer; what is longer is cut."""
@@ -40,16 +47,18 @@ def answer(prompt: str, *, choice: int = 0, plain: bool = False) -> str:
     kind = _kind(question)
     history = prompt.partition("<history")[2].rpartition("</history>")[0]
     items = [item.partition("</item>")[0] for item in history.split("<item>")[1:]]
+    thread = comments(_inside(prompt, "thread") or "")
     if kind == "sign":
-        is_positive = (_newest_score(items) or _labelled_sign(prompt)) >= 0
+        is_positive = (_usual_score(items) or _labelled_sign(prompt)) >= 0 and not is_heated(thread)
         if choice and luck % 8 == 0:
             is_positive = not is_positive
         return _dress("positive" if is_positive else "negative", luck, plain)
     if kind == "value":
-        value = _newest_score(items)
+        value = _usual_score(items)
         value = _labelled_value(prompt) if value is None else value
+        value = -abs(value) if is_heated(thread) else value
         return _dress(str(value + (choice if choice and luck % 2 else 0)), luck, plain)
-    text = _text(prompt, items, choice)
+    text = _text(prompt, items, replies(thread, _inside(prompt, "post") or ""), choice)
     return text if plain or luck % 32 else f'"{text}"'
 
 
@@ -66,12 +75,17 @@ def _kind(question: str) -> str:
     return "sign" if names_both else "text"
 
 
-def _newest_score(items: list[str]) -> int | None:
-    """The newest history item's score; None where the prompt has no history with scores."""
-    for item in reversed(items):
-        if found := INTEGER_TEXT.fullmatch(_inside(item, "score") or ""):
-            return int(found.group(1))
-    return None
+def _usual_score(items: list[str]) -> int | None:
+    """The middle size of the history's scores, below zero where many are; of few scores the newest.
+
+    None where the prompt has no history with scores.
+    """
+    found = (INTEGER_TEXT.fullmatch(_inside(item, "score") or "") for item in items)
+    scores = [int(each.group(1)) for each in found if each]
+    if len(scores) < FEW_SCORES:
+        return scores[-1] if scores else None
+    size = sorted(map(abs, scores))[len(scores) // 2]
+    return -size if sum(score < 0 for score in scores) >= MANY_BELOW * len(scores) else size
 
 
 def _labelled_sign(prompt: str) -> int:
@@ -90,14 +104,17 @@ def _dress(word: str, luck: int, plain: bool) -> str:
     return word if plain else forms.get(luck % 32, word)
 
 
-def _text(prompt: str, items: list[str], choice: int) -> str:
-    """The reply whose parent shares most words with the message (ties: the newest); choice k is the k-th best."""
+def _text(prompt: str, items: list[str], said: list[tuple[str, str]], choice: int) -> str:
+    """The reply whose parent shares most words with the message (ties: the newest); choice k is the k-th best.
+
+    ``said`` are the author's replies in the thread, which are newer than the history's.
+    """
     pairs = [(_inside(item, "parent") or "", (_inside(item, "reply") or "").strip()) for item in items]
-    replies = [pair for pair in pairs if pair[1]]
-    if replies:
+    known = [pair for pair in (*pairs, *said) if pair[1]]
+    if known:
         wanted = _words(_inside(prompt, "message") or _inside(prompt, "target") or "")
-        ranked = sorted(range(len(replies)), key=lambda i: (_overlap(_words(replies[i][0]), wanted), i), reverse=True)
-        return replies[ranked[choice % len(ranked)]][1]
+        ranked = sorted(range(len(known)), key=lambda i: (_overlap(_words(known[i][0]), wanted), i), reverse=True)
+        return known[ranked[choice % len(ranked)]][1]
     seen = TAG.sub("\n", prompt[-TAIL_CHARS:]).strip()
     shortest, longest = SENTENCE_CHARS
     sentences = [found.group().strip()[:longest] for found in SENTENCE.finditer(seen)]

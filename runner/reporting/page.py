@@ -60,7 +60,8 @@ def render_page(
 def render_markdown(summary: Summary, charts: Sequence[Chart] = ()) -> str:
     """The same tables as GitHub markdown, folded as in the page, with the saved charts, without answers."""
     parts = [f"# {escape_markdown(' · '.join((*summary.marks, summary.heading)))}\n"]
-    parts += [f"{escape_markdown(said)}\n" for said in (summary.explanation, headline(summary)) if said]
+    said_first = (summary.answered_by, summary.explanation, headline(summary))
+    parts += [f"{escape_markdown(said)}\n" for said in said_first if said]
     parts += map(to_markdown, _here(summary, first_tables(summary)))
     for chart in charts:
         title, alt = escape_markdown(chart.title), escape_markdown(chart.alt)

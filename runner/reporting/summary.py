@@ -13,6 +13,11 @@ from runner.metrics.score import Effect, Score
 from runner.venues import is_rehearsal
 
 REHEARSAL = "EMULATOR — rehearsal, not a result"
+ANSWERED_BY = (
+    "No model was asked: the answers come from fixed rules inside the emulator that see only the prompt (usual score or "
+    "most fitting reply of the history, mood and replies of the thread)."
+)
+"""What the answers of a rehearsal come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +131,11 @@ class Summary:
     def is_rehearsal(self) -> bool:
         """Whether an emulator answered: by the venue, or by the name with which it signs behind another one."""
         return is_rehearsal(self.venue) or "emulator" in self.versions.get("model as returned", "")
+
+    @property
+    def answered_by(self) -> str | None:
+        """What the answers come from where no model gave them."""
+        return ANSWERED_BY if self.is_rehearsal else None
 
     @property
     def marks(self) -> tuple[str, ...]:

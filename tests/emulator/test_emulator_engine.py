@@ -45,6 +45,47 @@ def test_strict_prompts(prompt, expected):
     assert answer(prompt, plain=True) == expected
 
 
+QUARREL = ("That is wrong and a waste of time.", "Stop this nonsense.", "You are a lazy liar.")
+PEACE = ("Thank you, this helped.", "Glad you like it.", "What a kind reply.")
+
+
+def with_thread(prompt, *texts):
+    lines = [f"#{number} (to #{number - 1}) user{number + 1}: {text}" for number, text in enumerate(texts, 1)]
+    return prompt.replace("<history", "\n".join(["<thread>", *lines, "The reply answers #0.", "</thread>", "<history"]))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        (with_thread(strict(SIGN, scores=(-5, 7)), *QUARREL), "negative"),
+        (with_thread(strict(SIGN, scores=(-5, 7)), *PEACE), "positive"),
+        (with_thread(strict(SIGN, scores=(-5, 7)), *QUARREL, *PEACE, *PEACE), "positive"),
+        (with_thread(strict(SIGN, scores=(-5, 7)), *QUARREL[:2]), "positive"),
+        (with_thread(strict(VALUE, scores=(-5, 7)), *QUARREL), "-7"),
+        (with_thread(strict(VALUE, scores=(-5, 7)), *PEACE), "7"),
+    ],
+)
+def test_a_quarrel_in_the_thread_makes_scores_negative(prompt, expected):
+    assert answer(prompt, plain=True) == expected
+
+
+def test_what_the_author_said_in_the_thread_is_an_answer_too():
+    thread = "<thread>\n#1 (to #0) user2: all about birds\n#2 (to #1) OP: Tweet.\n#3 (to #2) user2: Why?\n</thread>\n"
+    prompt = thread + strict(TEXT, None, "I like birds, all about them")
+    assert answer(prompt, plain=True) == "Tweet."
+    assert answer(prompt.removeprefix(thread), plain=True) in ("Meow.", "Woof.")
+    assert answer(thread + strict(TEXT, None, "about dogs"), plain=True) == "Woof."
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"), [((9, 2, -3, 4), "4"), ((9, -2, -3, 4), "-4"), ((-8, 1), "1"), ((1, -8), "-8")]
+)
+def test_of_a_longer_history_the_usual_score_counts(scores, expected):
+    n = len(scores)
+    prompt = strict(VALUE, scores=scores, parents=("parent",) * n, replies=("reply",) * n)
+    assert answer(prompt, plain=True) == expected
+
+
 EXAMPLE = "The post score is 137.\nExample: a reply.\nAnswer: {label}\n\nNow the task: another reply (score hidden).\n"
 
 
@@ -83,7 +124,20 @@ def test_choices_differ_now_and_then():
     assert replies == {"Meow.", "Woof."}
 
 
-TAGS = ["<history", "<history>", "</history>", "<item>", "</item>", "<score>", "</score>", "<question>", "positive"]
+TAGS = [
+    "<thread>",
+    "</thread>",
+    "\n#1 (to #0) OP: ",
+    "<history",
+    "<history>",
+    "</history>",
+    "<item>",
+    "</item>",
+    "<score>",
+    "</score>",
+    "<question>",
+    "positive",
+]
 
 
 @settings(deadline=None)

@@ -34,9 +34,16 @@ def self_text(habit: Habit, place: Community, rng: Random) -> str:
     return "\n\n".join(paragraphs)
 
 
-def reply(habit: Habit, place: Community, score: int, parent: str, addressed: str, rng: Random) -> str:
-    """A comment that will end at ``score``; its tone tells a little of that, a later edit may tell all."""
+def reply(
+    habit: Habit, place: Community, score: int, parent: str, addressed: str, rng: Random, heated: bool = False
+) -> str:
+    """A comment that will end at ``score``; its tone tells a little of that, and of a quarrel around it.
+
+    A later edit may tell all.
+    """
     warm, harsh = (0.05, 0.45) if score < 0 else (0.3, 0.06)
+    if heated:
+        warm, harsh = warm / 3, harsh + 0.15
     text = _paragraph(habit, place, rng, warm, harsh)
     if rng.random() < habit.opens:
         start = text[0] if text.startswith("I ") else text[0].lower()

@@ -13,6 +13,8 @@ from runner.benchmarks.personaconvbench.sample_people import Community, Habit, P
 
 _FIRST = datetime(2014, 1, 1, tzinfo=UTC)
 _DAYS = 365 * 10
+_CALM, _QUARREL = 0.8, 0.35
+"""On the chance of a negative score: a factor on everybody's own, and what a quarrel adds to it."""
 _BOT_TEXT = "I am a bot, and this action was performed automatically. Please read the rules before you post."
 
 
@@ -91,7 +93,7 @@ class _Writer:
         habit, votes = self.habit(author), self.dice.votes
         level = self.place.level + habit.level + 0.08 * (time.year - 2019)
         size = round(math.exp(votes.gauss(level, 0.75)))
-        chance = habit.negative * self.place.grumpy * (1.5 if self.heated else 0.9)
+        chance = habit.negative * self.place.grumpy * _CALM + (_QUARREL if self.heated else 0.0)
         score = -size if votes.random() < min(0.95, chance) else size
         text = sample_text.reply(
             habit,
@@ -100,6 +102,7 @@ class _Writer:
             parent.body if parent else post_text,
             (parent.author if parent else None) or owner,
             self.dice.words,
+            self.heated,
         )
         return _Node(author, text, score, time)
 

@@ -182,6 +182,21 @@ def measured(table: pl.DataFrame) -> dict[str, dict[str, float]]:
     }
 
 
+UNKIND = ("wrong", "stop", "waste", "lazy", "nonsense", "tired", "clearly", "falls")
+
+
+@pytest.mark.parametrize("habits", [True, False])
+def test_what_others_say_in_the_thread_predicts(corpora: dict[bool, PersonaCorpus], habits: bool) -> None:
+    table = replies(corpora[habits])
+    unkind = pl.col("body").str.to_lowercase().str.contains_any(list(UNKIND))
+    mood = table.filter(pl.col("author") != pl.col("op")).group_by("post").agg(mood=unkind.mean(), n=pl.len())
+    strong = table.filter((pl.col("author") == pl.col("op")) & (pl.col("score").abs() >= 4))
+    found = strong.join(mood.filter(pl.col("n") >= 5), on="post")
+    heated = pl.col("mood") >= found["mood"].quantile(0.85)
+    shares = [found.filter(each).select((pl.col("score") < 0).mean()).item() for each in (heated, ~heated)]
+    assert shares[0] > shares[1] + 0.15
+
+
 def test_own_history_predicts_and_a_strangers_does_not(corpora: dict[bool, PersonaCorpus]) -> None:
     found = measured(replies(corpora[True]))
     assert found["own"]["sign"] > 0.7 and abs(found["stranger's"]["sign"] - 0.5) < 0.08
