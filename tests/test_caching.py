@@ -66,6 +66,26 @@ def test_a_breakpoint_stands_where_its_readers_pay_for_the_writing_and_for_an_ho
     assert found.marked == (ttl is not None)
 
 
+@pytest.mark.parametrize(
+    ("scale", "readers", "ttl"),
+    [
+        (0.0, 50, None),
+        (0.3, 50, None),
+        (0.7, 50, None),
+        (0.9, 50, "1h"),
+        (1.0, 8, "1h"),
+        (1.5, 4, "1h"),
+        (9.0, 2, "5m"),
+    ],
+)
+def test_hits_that_were_seen_decide_instead_of_those_that_are_assumed(scale, readers, ttl):
+    known = find_model(SONNET)
+    rules = rules_of(known.provider, known.id).as_seen(scale)
+    found, _ = planned(SONNET, asked(page("A post"), readers), rules)
+    assert {mark.ttl for hint in found.hints if hint for mark in hint.marks} == ({ttl} if ttl else set())
+    assert all(each.hits <= 0.98 + 1e-9 for each in rules.lifetimes)
+
+
 def test_what_stands_before_a_mark_is_shared_and_ends_with_a_line():
     found, bodies = planned(SONNET, asked(page("One post"), 9) + asked(page("Another post"), 9))
     heads = {contents(body)[: hint.marks[0].end] for body, hint in zip(bodies, found.hints, strict=True)}

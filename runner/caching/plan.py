@@ -41,7 +41,7 @@ class Caching:
     another with ``shared_tokens`` on average, in ``groups`` of which ``marked`` have a breakpoint (None where the
     provider caches by itself); ``sharing`` is None where that was not looked at, for a cache changes no price.
     ``saved_usd`` is of ``input_usd``, the input at its plain price; ``avoided_usd`` is what the provider would have
-    taken for writing whole prompts had it not been told otherwise. ``assumption`` is what the expectation rests on.
+    taken for writing whole prompts had it not been told otherwise. ``basis`` is what the expectation rests on.
     """
 
     hints: tuple[Hint | None, ...]
@@ -53,7 +53,7 @@ class Caching:
     input_usd: float = 0.0
     saved_usd: float = 0.0
     avoided_usd: float = 0.0
-    assumption: str = ""
+    basis: str = ""
 
     @property
     def sentence(self) -> str:
@@ -71,7 +71,7 @@ class Caching:
             if self.marked is not None:
                 said += f"; breakpoints in {count(self.marked)} of {count(self.groups)} groups, where they pay"
             saving = f"expected saving {usd(self.saved_usd)} of {usd(self.input_usd)} for input"
-            said += f"; {saving} (assumed: {self.assumption})" if self.saved_usd > 0 else "; nothing to gain by it"
+            said += f"; {saving} ({self.basis})" if self.saved_usd > 0 else f"; nothing to gain by it ({self.basis})"
         if self.avoided_usd > 0:
             said += f"; {usd(self.avoided_usd)} for writing whole prompts are avoided"
         return said
@@ -122,7 +122,7 @@ def plan(bodies: Sequence[str], tokens: Sequence[int], price: Price | None, rule
         input_usd=plain,
         saved_usd=plain - _usd(price, sizes, frame),
         avoided_usd=_usd(price, sizes, whole) - plain if rules.writes_whole else 0.0,
-        assumption=rules.assumption,
+        basis=rules.basis,
     )
 
 

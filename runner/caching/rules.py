@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from importlib import resources
@@ -23,7 +23,10 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """One model's cache. Counts are tokens, ``hits`` a share from 0 to 1; ``lifetimes`` from the longest on."""
+    """One model's cache. Counts are tokens, ``hits`` a share from 0 to 1; ``lifetimes`` from the longest on.
+
+    ``scale`` is by what the hits of the lifetimes differ from those of ``rules.toml``: 1 until some were seen.
+    """
 
     from_tokens: int
     source: str
@@ -34,13 +37,27 @@ class Rules:
     writes_whole: bool = False
     takes_key: bool = False
     lifetimes: tuple[Lifetime, ...] = ()
+    scale: float = 1.0
+
+    def as_seen(self, scale: float) -> Rules:
+        """With so many times the hits at marks: what earlier batches read over what had been assumed for them.
+
+        Never above MOST_HITS, and never nothing: what cannot pay at that share is not marked any more.
+        """
+        most = max((each.hits for each in self.lifetimes), default=0.0)
+        if self.unasked or not most:
+            return self
+        scale = min(max(scale, _LEAST_SCALE), MOST_HITS / most)
+        lifetimes = tuple(replace(each, hits=each.hits * scale) for each in self.lifetimes)
+        return replace(self, lifetimes=lifetimes, scale=self.scale * scale)
 
     @property
-    def assumption(self) -> str:
+    def basis(self) -> str:
         """What every expectation rests on, in words."""
         if self.unasked:
-            return f"{self.hits:.0%} hits"
-        return ", ".join(f"{each.hits:.0%} hits within {_SPOKEN[each.ttl]}" for each in self.lifetimes)
+            return f"assumed: {self.hits:.0%} hits"
+        hits = ", ".join(f"{each.hits:.0%} hits within {_SPOKEN[each.ttl]}" for each in self.lifetimes)
+        return f"assumed: {hits}" if self.scale == 1 else f"as in earlier batches: {hits}"
 
     @property
     def most_hint_bytes(self) -> int:
@@ -48,6 +65,9 @@ class Rules:
         return _MARKS_BYTES * bool(self.lifetimes) + _SETTINGS_BYTES * (self.takes_key or self.writes_whole)
 
 
+MOST_HITS = 0.98
+"""The upper end of what Anthropic's batch page says of hits, "30% to 98%"."""
+_LEAST_SCALE = 0.01
 _SPOKEN = {"5m": "5 minutes", "30m": "30 minutes", "1h": "an hour"}
 _MARKS_BYTES = 480
 """Four marks of at most 100 bytes and the last block's frame."""

@@ -87,14 +87,17 @@ def _is_new(ledger: Ledger, run: Run) -> bool:
 
 @dataclass(frozen=True)
 class Shared:
-    """Per request, what is expected of the cache (NAMES, in our tokens) at the share of hits that ``rules`` assume.
+    """Per request, what is expected of the cache (NAMES, in our tokens) at the share of hits of the rules.
 
-    ``of`` says of how many requests the texts were read.
+    ``of`` says of how many requests the texts were read, ``scale`` by what the rules' hits differ from those of
+    ``rules.toml`` and ``basis`` where they come from.
     """
 
     frame: pl.DataFrame
     of: int
     hits: float
+    scale: float = 1.0
+    basis: str = ""
 
     def scales(self) -> tuple[float, float]:
         """By what the tokens read may be multiplied: the fewest hits and the most."""
@@ -102,10 +105,13 @@ class Shared:
 
 
 def shared(
-    run: Run, folders: Folders, wanted: pl.DataFrame, blocks: tuple[tuple[int, ...], ...], price: Price | None
+    folders: Folders,
+    wanted: pl.DataFrame,
+    blocks: tuple[tuple[int, ...], ...],
+    price: Price | None,
+    rules: Rules | None,
 ) -> Shared:
     """What caching is expected to do, file by file as they will be sent; nothing where it changes no price."""
-    rules = rules_of(run.asked.provider, run.asked.model)
     nothing = wanted.select("request_id", *(pl.lit(0.0).alias(name) for name in NAMES))
     if price is None or rules is None or wanted.is_empty() or not matters(price):
         return Shared(nothing, wanted.height, 0.0)
@@ -127,7 +133,7 @@ def shared(
         known.drop("tokens"), on="request_id", how="left", maintain_order="left"
     )
     rest = [pl.col(name).fill_null(pl.col("tokens") * each) for name, each in zip(NAMES, share, strict=True)]
-    return Shared(frame.with_columns(rest).drop("tokens"), known.height, _hits(rules))
+    return Shared(frame.with_columns(rest).drop("tokens"), known.height, _hits(rules), rules.scale, rules.basis)
 
 
 def _hits(rules: Rules) -> float:

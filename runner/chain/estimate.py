@@ -11,6 +11,7 @@ import polars as pl
 
 from runner.chain.batching import journey, shared
 from runner.chain.expecting import Ground, ground
+from runner.chain.experience import rules_as_seen
 from runner.chain.outlook import Rates
 from runner.chain.prices import bound_price_at, price_at, with_bound
 from runner.chain.reconcile import history, stretch
@@ -41,7 +42,8 @@ def estimate(workspace: Workspace, ledger: Ledger, run: Run, now: datetime, limi
     bought = out(workspace, ledger, run, ids)
     current = price_at(run, now)
     travel = None if limits is None else journey(ledger, run, folders, wanted, limits, now)
-    cache = shared(run, folders, wanted, travel.blocks if travel else (), current)
+    rules = rules_as_seen(workspace, ledger, run, now)
+    cache = shared(folders, wanted, travel.blocks if travel else (), current, rules)
     known = ground(workspace, ledger, run, wanted, cache)
     widened = stretch(history(workspace, ledger), run.asked.venue)
     firsts = asked.unique("request_id", keep="first", maintain_order=True).select("request_id", "setting", "n")

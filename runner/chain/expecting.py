@@ -58,15 +58,19 @@ def ground(workspace: Workspace, ledger: Ledger, run: Run, wanted: pl.DataFrame,
     if cache.hits and float(cache.frame["cached_tokens"].sum()) > 0:
         per_token = inputs.every.span.mid
         known = hits_seen(workspace, ledger, run, per_token)
-        units = float(cache.frame["cached_tokens"].sum()) * per_token
+        units = float(cache.frame["cached_tokens"].sum()) * per_token / cache.scale
         if known is not None and units > 0:
-            hits, cache_note = known.over(units), "cache hits: as in earlier batches of this model"
+            span = known.over(units)
+            hits = Span(span.low / cache.scale, span.mid / cache.scale, span.high / cache.scale)
+            cache_note = "cache hits: as in earlier batches of this model"
             was_seen["hits"] = True
         else:
             low, high = (scale * cache.hits for scale in scales)
             cache_note = f"cache hits assumed: {percent(cache.hits)}, between {percent(low)} and {percent(high)}"
         if cache.of < wanted.height:
             cache_note += f"; what prompts share was read from {count(cache.of)} of {count(wanted.height)}"
+    elif cache.scale != 1:
+        cache_note = f"cache: nothing is marked to be kept, for it would cost more than it saves ({cache.basis})"
     names = frozenset(name for name, is_seen in was_seen.items() if is_seen)
     return Ground(inputs, outputs, hits, names, tuple(filter(None, (input_note, output_note, cache_note))))
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
 import polars as pl
 
-from runner.caching import PREFIX_ORDER, plan, rules_of
+from runner.caching import PREFIX_ORDER, Rules, matters, plan, rules_of
 from runner.chain.outlook import Rate, seen
 from runner.chain.prices import price_at
 from runner.chain.runs import Asked, Folders, Run, Workspace, read_run
 from runner.chain.stock import parts
-from runner.ledger import Ledger
+from runner.ledger import Job, Ledger
 
 LATEST_RUNS = 10
 """Runs of the model that are looked at."""
@@ -77,32 +78,66 @@ def _answers(folders: Folders, stage: int, paths: list[Path], *, is_alike: bool)
 def hits_seen(workspace: Workspace, ledger: Ledger, run: Run, tokens_each: float) -> Rate | None:
     """Tokens read from the cache per token that was expected to be, in the latest batches; None where none were.
 
-    ``tokens_each`` is what one token of ours was billed as.
+    Expected is what was marked then, at the hits of ``rules.toml``. ``tokens_each`` is what one of our
+    tokens was billed as.
     """
-    rules = rules_of(run.asked.provider, run.asked.model)
     frames: list[pl.DataFrame] = []
     read = 0
     for job, path in reversed(parts(workspace, ledger, run.asked.venue, run.asked.model)):
         bodies_path = Folders(workspace, job.run).bodies(job.stage)
-        price = price_at(run, job.intended_at)
         if read + job.n > MOST_REREAD or not bodies_path.exists():
             continue  # a smaller one, the first above all, tells as much
-        read += job.n
         rows = (
             pl.scan_parquet(path)
             .select("request_id", "choice", "cached_tokens")
             .filter(pl.col("choice") == 0)
             .collect()
         )
-        bodies = _bodies(bodies_path, rows["request_id"])
-        expected = plan(bodies["body"].to_list(), bodies["tokens"].to_list(), price, rules).expected
+        told = _told(workspace, job, bodies_path)
+        if told is None:
+            read += job.n
+            told = _told_anew(run, job, _bodies(bodies_path, rows["request_id"]))
         frames.append(
-            bodies.select("request_id", pl.format("{}:{}", pl.lit(job.run), "instance").alias("cluster"))
-            .with_columns(expected=expected["cached_tokens"] * tokens_each)
+            told.select(
+                "request_id",
+                cluster=pl.format("{}:{}", pl.lit(job.run), "instance"),
+                expected=pl.col("expected_cached") * tokens_each,
+            )
             .join(rows.drop_nulls("cached_tokens"), on="request_id")
             .filter(pl.col("expected") > 0)
         )
     return seen(pl.concat(frames), "cached_tokens", "expected") if frames else None
+
+
+def rules_as_seen(workspace: Workspace, ledger: Ledger, run: Run, at: datetime) -> Rules | None:
+    """The rules of the run's model with the hits that its earlier batches had, once there were some.
+
+    Only what is marked depends on hits; where the provider caches by itself, or a cache changes no price, nothing is
+    looked at.
+    """
+    rules, price = rules_of(run.asked.provider, run.asked.model), price_at(run, at)
+    if rules is None or price is None or rules.unasked or not matters(price):
+        return rules
+    counted = None if run.tokens_exact else seen(experience(workspace, ledger, run), "input_tokens", "tokens")
+    known = hits_seen(workspace, ledger, run, counted.span.mid if counted else 1.0)
+    return rules if known is None else rules.as_seen(known.span.mid)
+
+
+def _told(workspace: Workspace, job: Job, bodies: Path) -> pl.DataFrame | None:
+    """What each request of a batch was expected to read when it was sent; None for a batch of an earlier version."""
+    path = Folders(workspace, job.run).batch_ids(job.stage, job.batch)
+    if not path.exists() or "expected_cached" not in pl.read_parquet_schema(path):
+        return None
+    return (
+        pl.scan_parquet(path).join(pl.scan_parquet(bodies).select("request_id", "instance"), on="request_id").collect()
+    )
+
+
+def _told_anew(run: Run, job: Job, bodies: pl.DataFrame) -> pl.DataFrame:
+    rules = rules_of(run.asked.provider, run.asked.model)
+    price = price_at(run, job.intended_at)
+    expected = plan(bodies["body"].to_list(), bodies["tokens"].to_list(), price, rules).expected
+    return bodies.with_columns(expected_cached=expected["cached_tokens"])
 
 
 def _bodies(path: Path, ids: pl.Series) -> pl.DataFrame:

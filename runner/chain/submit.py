@@ -10,8 +10,9 @@ from datetime import datetime
 
 import polars as pl
 
-from runner.caching import PREFIX_ORDER, plan, rules_of
+from runner.caching import PREFIX_ORDER, Rules, plan
 from runner.chain.batching import items_of, texts_of
+from runner.chain.experience import rules_as_seen
 from runner.chain.files import write_frame, written
 from runner.chain.journal import Point, reached
 from runner.chain.prices import bound_price_at, price_at, with_bound
@@ -79,7 +80,7 @@ def buy(
     candidates = queue.fitting(affordable)
     if candidates.is_empty():
         return Bought(0, wanted.height, f"the provider's queue for {run.asked.model} is full ({queue})", passes=True)
-    rules = rules_of(run.asked.provider, run.asked.model)
+    rules = rules_as_seen(workspace, ledger, run, now)
     items = items_of(Folders(workspace, run.name), stage, candidates, rules)
     pieces = replace(limits, max_requests=_piece(workspace, ledger, run, candidates, limits.max_requests))
     packed = pack(items, pieces, queue_tokens=queue.most_tokens, first_batch_max=FIRST_BATCH if is_pilot else None)
@@ -89,7 +90,7 @@ def buy(
     sent = 0
     for block in blocks:
         chosen = candidates[list(block)]
-        job = _write_and_intend(workspace, ledger, provider, run, stage, chosen, now, say)
+        job = _write_and_intend(workspace, ledger, provider, run, stage, chosen, rules, now, say)
         job = send(workspace, ledger, provider, job, now, say)
         if job.state is not State.CREATED:
             return Bought(sent, wanted.height - sent, _why_not(job), passes=True)
@@ -147,6 +148,7 @@ def _write_and_intend(
     run: Run,
     stage: int,
     chosen: pl.DataFrame,
+    rules: Rules | None,
     now: datetime,
     say: Say,
 ) -> Job:
@@ -164,8 +166,9 @@ def _write_and_intend(
         .sort(PREFIX_ORDER, maintain_order=True)
     )
     bodies, tokens = in_prefix_order["body"].to_list(), in_prefix_order["tokens"].to_list()
-    in_prefix_order = in_prefix_order.select("request_id")
-    caching = plan(bodies, tokens, price_at(run, now), rules_of(run.asked.provider, run.asked.model))
+    caching = plan(bodies, tokens, price_at(run, now), rules)
+    expected = caching.expected["cached_tokens"] / (rules.scale if rules else 1.0)
+    in_prefix_order = in_prefix_order.select("request_id", expected_cached=expected)
     if caching.saved_usd > 0 or caching.avoided_usd > 0:
         say(f"Batch {number}: {caching.sentence}.")
     with written(path) as temporary, temporary.open("wb") as file:

@@ -18,7 +18,8 @@ class PrefixCache:
     Where caching is automatic, beginnings are compared in steps of 512 bytes; else at the request's marks.
     """
 
-    def __init__(self, seed: int, job: int, rules: CacheRules) -> None:
+    def __init__(self, seed: int, job: int, rules: CacheRules, *, is_cold: bool = False) -> None:
+        self._is_cold = is_cold
         self._seed = seed
         self._job = job
         self._rules = rules
@@ -45,6 +46,8 @@ class PrefixCache:
 
     def _hit_rate(self, model: Model, *, is_long: bool) -> float:
         """The share of reads that find what is known."""
+        if self._is_cold:
+            return 0.0
         if self._rules.hit_rate is not None:
             return self._rules.hit_rate
         low, high = self._rules.hit_rates

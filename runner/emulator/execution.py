@@ -95,7 +95,7 @@ class Execution:
         self._plan = plan
         self._wire = wire
         self._made = Outcome()
-        self._cache = PrefixCache(plan.seed, job.seq, rules.cache)
+        self._cache = PrefixCache(plan.seed, job.seq, rules.cache, is_cold="cold_cache" in job.faults)
         self._output = ResultFile(folder / f"{job.seq}.output.part", end)
         self._error = self._output
         if not rules.one_result_file:

@@ -90,6 +90,7 @@ FAULTS: dict[str, Fault] = {
         Fault("truncated_result", Unit.JOB, 1.0, "The result file itself ends in the middle of a line (all billed)."),
         Fault("crlf", Unit.JOB, 1.0, "Result lines end in CR LF."),
         Fault("shuffle", Unit.JOB, 1.0, "Result lines come in another order than the requests (default on)."),
+        Fault("cold_cache", Unit.JOB, 1.0, "Nothing of the prompts is found in the cache, whatever was written."),
         # Single results
         Fault("u2028", Unit.LINE, 0.05, "Answers hold raw U+2028, U+2029 and U+0085, which are not line ends."),
         Fault("lone_surrogate", Unit.LINE, 0.05, "Answers hold the escape of half a surrogate pair."),

@@ -55,7 +55,9 @@ def result(summary: Summary) -> str:
         if effect.kind == "main" and effect.metric == summary.primary and effect.group == ALL
     }
     worth = [
-        f"{words} {difference(found[name], found[name].level)}" for name, words in _EFFECTS.items() if name in found
+        f"{words} {difference(effect, effect.level)}"
+        for name, words in _EFFECTS.items()
+        if (effect := found.get(name)) is not None
     ]
     better = f"; worth (+ is better): {', '.join(worth)}" if worth else ""
     return f"{summary.task} {summary.title}: {said}{better}."

@@ -14,8 +14,8 @@ from runner.venues import is_rehearsal
 
 REHEARSAL = "EMULATOR — rehearsal, not a result"
 ANSWERED_BY = (
-    "No model was asked: the answers come from fixed rules inside the emulator that see only the prompt (usual score or "
-    "most fitting reply of the history, mood and replies of the thread)."
+    "No model was asked: the answers come from fixed rules inside the emulator that see only the prompt (usual score "
+    "or most fitting reply of the history, mood and replies of the thread)."
 )
 """What the answers of a rehearsal come from."""
 

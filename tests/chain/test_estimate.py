@@ -183,7 +183,7 @@ def test_a_queue_makes_waves_and_a_first_small_batch_one_more(
     total = int(pl.read_parquet(Folders(workspace, run.name).bodies(1))["tokens"].sum())
     one = estimate(workspace, ledger, run, NOW, LIMITS)
     assert (one.batches, one.waves) == (2, 2), "the first fifty requests go ahead"
-    queue = total // 5
+    queue = total // 6
     several = estimate(workspace, ledger, run, NOW, replace(LIMITS, queue_tokens=queue))
     assert several.waves == ceil(total / queue) + 1
     assert several.batches is not None and several.batches >= several.waves

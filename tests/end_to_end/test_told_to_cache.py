@@ -7,6 +7,7 @@ from pathlib import Path
 
 import orjson
 import polars as pl
+import pytest
 
 from tests.place import Place
 
@@ -28,3 +29,19 @@ def test_the_lines_sent_tell_of_caching_and_stand_in_prefix_order(place: Place, 
     assert all(before <= after for before, after in pairwise(orjson.dumps(text) for text in texts))
     ids = pl.read_parquet(stage / "batch-0001.ids.parquet")["request_id"].to_list()
     assert ids == [line["custom_id"] for line in lines]
+
+
+@pytest.mark.parametrize("is_cold", [True, False])
+def test_what_the_first_batch_read_decides_what_the_next_one_is_told(place: Place, corpus: Path, is_cold: bool) -> None:
+    place.misbehave(*["cold_cache:1"] * is_cold, seed=5)  # else nine of ten reads find what they look for
+    asked = ["--model", "claude-sonnet-5", "--task", "3.1", "--data", str(corpus), "--limit", "8", "--samples", "10"]
+    place.call("run", *asked, "--setting", "p-nonconv", "--emulate")
+    (stage,) = (place.root / "batches").glob("3.1__*/stage-1")
+    first, second = (stage / f"batch-000{number}.jsonl" for number in (1, 2))
+    assert b"cache_control" in first.read_bytes()
+    assert (b"cache_control" in second.read_bytes()) is not is_cold
+    shown = place.call(
+        "estimate", *asked[:-3], "20", "--samples", "10", "--setting", "p-nonconv", "--emulate", "--json"
+    )
+    total = orjson.loads(shown.stdout)["total"]
+    assert (not total["cached_tokens"]) is is_cold
