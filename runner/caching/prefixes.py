@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import orjson
 import polars as pl
+
+from runner.request import Body
 
 _MESSAGES = '"messages":'
 
@@ -14,6 +17,18 @@ PREFIX_ORDER = pl.col("body").str.slice(pl.col("body").str.find(_MESSAGES, liter
 """Sort by it and bodies (``Body.to_json``) that begin alike stand together, whatever their other parameters.
 
 In JSON a content stands before its role, and escaping keeps beginnings: texts that share one share its escaped form."""
+
+
+def beginning(body: Body, chars: int) -> int | None:
+    """A number for the first so many characters of a prompt's messages; None where it has no more than that.
+
+    Only prompts that have it in common with another can begin with as much as that other one.
+    """
+    text = "".join(f"\x1e{message.role}\x1f{message.content}" for message in body.messages)
+    if len(text) <= chars:
+        return None
+    digest = blake2b(text[:chars].encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,11 @@ class Rules:
         return f"assumed: {hits}" if self.scale == 1 else f"as in earlier batches: {hits}"
 
     @property
+    def is_told(self) -> bool:
+        """Whether only what a request marks is written to the cache, so that without marks nothing is paid for it."""
+        return bool(self.lifetimes) and not self.writes_whole
+
+    @property
     def most_hint_bytes(self) -> int:
         """What a line can grow by when it is told of caching."""
         return _MARKS_BYTES * bool(self.lifetimes) + _SETTINGS_BYTES * (self.takes_key or self.writes_whole)

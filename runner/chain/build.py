@@ -13,6 +13,7 @@ import polars as pl
 from runner import models, providers, tokens
 from runner.benchmarks import find_task
 from runner.benchmarks.base import Context, Corpus, Selection, Task, Variant
+from runner.caching import beginning, rules_of
 from runner.chain.data import open_corpus
 from runner.chain.files import write_frame, write_frames
 from runner.chain.journal import Point, reached
@@ -40,11 +41,15 @@ BODIES: dict[str, pl.DataType] = {
     "input_bound": pl.Int64(),
     "max_output": pl.Int64(),
     "instance": pl.Int64(),
+    "beginning": pl.Int64(),
 }
 """``tokens`` expected and ``input_bound`` never exceeded; ``max_output`` over all choices; ``instance`` numbers
-the first instance that asks, in sample order, so that a batch need not split one."""
+the first instance that asks, in sample order, so that a batch need not split one; ``beginning`` stands for the shortest
+beginning that a provider keeps when told to: who shares it with nobody will not be told, and pays for no writing."""
 
 _CHUNK = 500
+_SURE = 0.9
+"""Of the characters that the shortest kept beginning is likely to have: those with which it surely begins."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +181,9 @@ def build_stage(
     instance_numbers: dict[str, int] = {}
     first: list[Body] = []
 
+    rules = rules_of(model.provider, model.id)
+    kept_chars = round(_SURE * rules.from_tokens * counter.bytes_per_token) if rules and rules.is_told else None
+
     def bodies() -> Iterator[pl.DataFrame]:
         plain = task.stages[number - 1].requests(instances, answers, context)
         adapted = for_model(plain, model, asked)
@@ -210,6 +218,7 @@ def build_stage(
                     "input_bound": [counter.bound_body(chunk[i].body) for i in new],
                     "max_output": [chunk[i].body.max_output_tokens * chunk[i].body.n for i in new],
                     "instance": [instance_numbers[chunk[i].instance_id] for i in new],
+                    "beginning": [None if kept_chars is None else beginning(chunk[i].body, kept_chars) for i in new],
                 },
                 schema=BODIES,
             )

@@ -17,7 +17,7 @@ from runner.chain.journal import Point, reached
 from runner.chain.prices import bound_price_at, with_bound, with_cost
 from runner.chain.returned import other_models, swap_sentence
 from runner.chain.runs import Folders, Run, Workspace, read_run
-from runner.chain.stock import FINAL_WORDS, MAX_ATTEMPTS, attempts, batch_ids
+from runner.chain.stock import FINAL_WORDS, MAX_ATTEMPTS, attempts, batch_ids, sizes
 from runner.ledger import Job, Ledger, State
 from runner.providers.base import ACCOUNT_TROUBLE, Gone, JobState, JobStatus, Provider, Unreachable
 from runner.providers.lines import read_lines
@@ -123,10 +123,8 @@ def _with_losses(workspace: Workspace, part: pl.DataFrame, job: Job, lost: froze
     if not lost or part["cost_usd"].null_count() == part.height:
         return part
     run = read_run(workspace, job.run)
-    bodies = pl.scan_parquet(Folders(workspace, job.run).bodies(job.stage)).filter(
-        pl.col("request_id").is_in(list(lost))
-    )
-    columns = bodies.select("request_id", "input_bound", "max_output").collect()
+    rows = sizes(Folders(workspace, job.run), job.stage)
+    columns = rows.filter(pl.col("request_id").is_in(list(lost))).collect()
     bounds = with_bound(columns, bound_price_at(run, job.intended_at)).select("request_id", "bound_usd")
     return (
         part.join(bounds, on="request_id", how="left", maintain_order="left")

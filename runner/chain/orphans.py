@@ -17,7 +17,7 @@ from runner.chain.prices import bound_price_at, with_bound
 from runner.chain.runs import Folders, Run, Workspace, read_run, run_names
 from runner.chain.sending import new_job
 from runner.chain.standing import LOST
-from runner.chain.stock import batch_ids
+from runner.chain.stock import batch_ids, sizes
 from runner.errors import RunnerError
 from runner.ledger import Job, Ledger, State
 from runner.providers.base import Gone, JobStatus, Provider, Unreachable
@@ -100,8 +100,7 @@ def adopt(workspace: Workspace, ledger: Ledger, provider: Provider, provider_job
     folders = Folders(workspace, run.name)
     batch = ledger.next_batch(run.name, stage)
     write_frame(folders.batch_ids(stage, batch), ids.to_frame("request_id"))
-    bodies = pl.scan_parquet(folders.bodies(stage)).select("request_id", "tokens", "input_bound", "max_output")
-    mine = bodies.join(ids.to_frame("request_id").lazy(), on="request_id", how="semi").collect()
+    mine = sizes(folders, stage).join(ids.to_frame("request_id").lazy(), on="request_id", how="semi").collect()
     made = status.created_at or status.at
     job = replace(
         new_job(run, provider.account, stage, batch, with_bound(mine, bound_price_at(run, made)), made),

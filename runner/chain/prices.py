@@ -62,10 +62,19 @@ def is_in_batch(rows: pl.DataFrame, provider: str) -> pl.Expr:
 
 
 def with_bound(requests: pl.DataFrame, price: Price | None) -> pl.DataFrame:
-    """Add ``bound_usd``: what no bill for the request can exceed (null where no price is known)."""
+    """Add ``bound_usd``: what no bill for the request can exceed (null where no price is known).
+
+    The column ``writes`` says of each whether it may be marked for the cache; without it all may. What is far above
+    the expected cost and stays, because it is at risk: a token per byte where there is no exact count (a provider's own
+    count "should be considered an estimate", and an average seen is none of the next prompt), and the whole allowance
+    for thinking, which the provider may fill and bill up to the limit that was sent.
+    """
     if price is None:
         return requests.with_columns(bound_usd=pl.lit(None, pl.Float64))
-    return requests.with_columns(bound_usd=bound_expr(price, input_bound="input_bound", max_output="max_output"))
+    writes = pl.col("writes") if "writes" in requests.columns else pl.lit(True)
+    return requests.with_columns(
+        bound_usd=bound_expr(price, input_bound="input_bound", max_output="max_output", writes=writes)
+    )
 
 
 def bound_of(bounded: pl.DataFrame) -> float | None:

@@ -189,21 +189,30 @@ def batch_ids(workspace: Workspace, job: Job) -> pl.Series:
     return pl.read_parquet(path, columns=["request_id"])["request_id"]
 
 
+def sizes(folders: Folders, stage: int) -> pl.LazyFrame:
+    """What bounds each request of a stage: request_id, tokens, input_bound, max_output, instance, writes.
+
+    ``writes`` is False where nothing of the prompt will be written to a cache at a price of its own: it begins like no
+    other of the stage, and so is never marked (``submit``). Where nobody noted how prompts begin, all may write.
+    """
+    path = folders.bodies(stage)
+    names = ["request_id", "tokens", "input_bound", "max_output", "instance"]
+    if "beginning" not in pl.read_parquet_schema(path):
+        return pl.scan_parquet(path).select(*names, writes=pl.lit(True))
+    begins = pl.col("beginning")
+    return pl.scan_parquet(path).select(*names, writes=begins.is_not_null() & begins.is_duplicated())
+
+
 def to_buy(workspace: Workspace, ledger: Ledger, run: Run, stage: int) -> pl.DataFrame:
     """The run's requests − final answers − ids in any open job of the venue and model, over all runs.
 
-    In sample order: request_id, tokens, input_bound, max_output, instance.
+    In sample order: request_id, tokens, input_bound, max_output, instance, writes.
     """
     folders = Folders(workspace, run.name)
     venue, model = run.asked.venue, run.asked.model
     have = answered(workspace, ledger, venue, model, request_ids(folders))
     taken = pl.concat([have, held(workspace, ledger, venue, model)["request_id"]]).to_frame("request_id").unique()
-    return (
-        pl.scan_parquet(folders.bodies(stage))
-        .select("request_id", "tokens", "input_bound", "max_output", "instance")
-        .join(taken.lazy(), on="request_id", how="anti", maintain_order="left")
-        .collect()
-    )
+    return sizes(folders, stage).join(taken.lazy(), on="request_id", how="anti", maintain_order="left").collect()
 
 
 def room_usd(ledger: Ledger, run: Run, approval: Approval) -> float | None:

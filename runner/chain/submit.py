@@ -161,18 +161,23 @@ def _write_and_intend(
     in_prefix_order = (
         texts_of(folders, stage, chosen)
         .collect()
-        .join(chosen.select("request_id", "tokens"), on="request_id")
+        .join(chosen.select("request_id", "tokens", "writes"), on="request_id")
         .sort("request_id")
         .sort(PREFIX_ORDER, maintain_order=True)
     )
     bodies, tokens = in_prefix_order["body"].to_list(), in_prefix_order["tokens"].to_list()
     caching = plan(bodies, tokens, price_at(run, now), rules)
+    # A request whose bound holds no price for writing is never told to write.
+    told = rules is not None and rules.is_told
+    hints = [
+        hint if may or not told else None for hint, may in zip(caching.hints, in_prefix_order["writes"], strict=True)
+    ]
     expected = caching.expected["cached_tokens"] / (rules.scale if rules else 1.0)
     in_prefix_order = in_prefix_order.select("request_id", expected_cached=expected)
     if caching.saved_usd > 0 or caching.avoided_usd > 0:
         say(f"Batch {number}: {caching.sentence}.")
     with written(path) as temporary, temporary.open("wb") as file:
-        for request_id, body, hint in zip(in_prefix_order["request_id"], bodies, caching.hints, strict=True):
+        for request_id, body, hint in zip(in_prefix_order["request_id"], bodies, hints, strict=True):
             line = provider.encode(RequestId(request_id), run.asked.model, Body.from_json(body), hint) + b"\n"
             digest.update(line)
             file.write(line)

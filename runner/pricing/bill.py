@@ -80,23 +80,26 @@ def estimate_expr(
     return pl.when(whole > price.long_above_tokens).then(_usd(price.long, *tokens)).otherwise(short)
 
 
-def bound_expr(price: Price, *, input_bound: IntoExpr, max_output: IntoExpr) -> pl.Expr:
+def bound_expr(price: Price, *, input_bound: IntoExpr, max_output: IntoExpr, writes: pl.Expr | bool = True) -> pl.Expr:
     """USD per row that no bill of the request can exceed, if it has at most these tokens and the price is right.
 
     Every input token at its dearest rate (plain, cached or written), the output limit used up (for n choices n
-    limits), and the long-prompt price as soon as the bound on the input allows it.
+    limits), and the long-prompt price as soon as the bound on the input allows it. Where the provider writes to its
+    cache only what it is told to, a request that ``writes`` nothing pays for no writing.
     """
     whole, output = pl.coalesce(input_bound, 0), pl.coalesce(max_output, 0)
-    short = _most(price.base, whole, output)
+    may_write = pl.lit(True) if price.writes_unasked else pl.lit(writes) if isinstance(writes, bool) else writes
+    short = _most(price.base, whole, output, may_write)
     if price.long_above_tokens is None or price.long is None:
         return short
-    long = _most(price.base.or_dearer(price.long), whole, output)
+    long = _most(price.base.or_dearer(price.long), whole, output, may_write)
     return pl.when(whole > price.long_above_tokens).then(long).otherwise(short)
 
 
-def _most(rates: Rates, whole: pl.Expr, output: pl.Expr) -> pl.Expr:
-    dearest = max(rates.input, rates.cached_input, rates.cache_write, rates.cache_write_long)
-    return (whole * dearest + output * rates.output) / MILLION
+def _most(rates: Rates, whole: pl.Expr, output: pl.Expr, may_write: pl.Expr) -> pl.Expr:
+    plain = max(rates.input, rates.cached_input)
+    written = max(plain, rates.cache_write, rates.cache_write_long)
+    return (whole * pl.when(may_write).then(written).otherwise(plain) + output * rates.output) / MILLION
 
 
 def _usd(rates: Rates, whole: Amount, cached: Amount, written: Amount, kept_long: Amount, output: Amount) -> Amount:

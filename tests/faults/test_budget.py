@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import TimeoutExpired
 
+import polars as pl
 import pytest
 
 from runner.ledger import Ledger
@@ -93,6 +94,55 @@ def test_a_batch_that_may_have_been_created_holds_its_money_back(tmp_path: Path,
     for wait in ([], [], ["--wait", "--poll", "0.05"]):
         place.call("collect", *wait)
         assert list(_beyond(place, budget)) == []
+
+
+def test_only_what_may_be_written_to_a_cache_is_bounded_by_the_price_of_writing(
+    tmp_path: Path, converted: Path
+) -> None:
+    """Of prompts that share no beginning that Anthropic keeps, less than half of what was held back for each."""
+    place = furnish(tmp_path / "place", converted)
+    asked = _asked("anthropic", converted, 30)
+    shown = json.loads(place.call("estimate", *asked, "--json").stdout)
+    assert shown["bound_usd"] < 5 * shown["total"]["mid_usd"]
+    budget = 1.5 * shown["total"]["mid_usd"]
+    place.call("submit", *asked, "--budget", repr(budget), "--yes")
+    place.call("collect", "--wait", "--poll", "0.05")
+    assert list(_beyond(place, budget)) == []
+    assert json.loads(place.call("status", "--run", place.runs()[0], "--json").stdout)["runs"][0]["complete"]
+    assert len(place.jobs()) <= 5
+    sent = b"".join(path.read_bytes() for path in (place.root / "batches").glob("*/stage-1/batch-*.jsonl"))
+    assert b"cache_control" not in sent
+
+
+def test_what_is_told_to_be_kept_was_bounded_by_the_price_of_writing_it(tmp_path: Path, converted: Path) -> None:
+    place = furnish(tmp_path / "place", converted)
+    asked = [
+        "--model",
+        "claude-sonnet-4-5",
+        "--task",
+        "3.1",
+        "--data",
+        str(converted),
+        "--limit",
+        "8",
+        "--samples",
+        "8",
+    ]
+    place.call("run", *asked, "--emulate", "--yes")
+    stage = place.root / "batches" / place.runs()[0] / "stage-1"
+    marked = {
+        json.loads(line)["custom_id"]
+        for path in stage.glob("batch-*.jsonl")
+        for line in path.read_text().split("\n")
+        if "cache_control" in line
+    }
+    bodies = pl.read_parquet(stage / "bodies.parquet").filter(pl.col("request_id").is_in(list(marked)))
+    assert marked and bodies["beginning"].is_not_null().all()
+    evidence_of = evidence.provider(place)
+    ledger = Ledger(place.root / "batches" / "ledger.sqlite")
+    reserved = sum(job.reserved_usd or 0.0 for job in ledger.jobs())
+    ledger.close()
+    assert evidence_of.usd <= reserved
 
 
 def _asked(protocol: str, corpus: Path, instances: int) -> list[str]:
