@@ -6,11 +6,10 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runner.reporting.charts.floors import best_floor
 from runner.reporting.charts.names import metric_name
 from runner.reporting.effects import difference
 from runner.reporting.summary import ANSWERED_BY, REHEARSAL, Summary
-from runner.reporting.tables import ALL
+from runner.reporting.tables import ALL, best_floor
 from runner.reporting.words import count, estimate, figure, usd
 
 WIDTH = 100

@@ -6,6 +6,7 @@ import re
 import warnings
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from runner.reporting.charts.chart import Chart
@@ -54,7 +55,7 @@ def inline_svg(chart: Chart) -> str:
     return ElementTree.tostring(svg, encoding="unicode", short_empty_elements=True)
 
 
-def _written(chart: Chart, kind: str, **look: str) -> bytes:
+def _written(chart: Chart, kind: str, **look: Any) -> bytes:
     _settle(chart)
     buffer = BytesIO()
     with drawing(**{"svg.hashsalt": chart.name}), warnings.catch_warnings():
