@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from runner.benchmarks import find_task
+from runner.benchmarks.base import Options
+from runner.benchmarks.personaconvbench.convert import _COMMENT_KEYS, _POST_KEYS, load
 from runner.benchmarks.personaconvbench.paper import KNOWN_LEAKS
 from tests.makefile import taken, targets
 from tests.place import Place
@@ -63,3 +66,19 @@ def test_the_notebook_block_of_the_readme_runs(finished: Place, monkeypatch: pyt
     block = block.replace("3.1__gpt-4.1__strict__1a2b3c4d", finished.runs()[0]).replace("some/other/folder", ".")
     monkeypatch.chdir(finished.root)
     exec(compile(block, "README.md", "exec"), {})
+
+
+def test_the_ten_lines_of_the_corpus_page_are_a_corpus_with_instances(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```jsonl\n(.*?)```", (ROOT / "docs" / "corpus.md").read_text(), re.DOTALL)
+    source = tmp_path / "example.jsonl"
+    source.write_text(example)
+    corpus = load(source, tmp_path / "corpus")
+    assert (len(example.splitlines()), corpus.about()["posts"], corpus.about()["notes"]) == (10, 10, {})
+    _, task = find_task("3.1", "strict")
+    assert task.instances(corpus, Options(task.settings)).frame.height == 4
+
+
+@pytest.mark.parametrize("keys", [_POST_KEYS, _COMMENT_KEYS])
+def test_the_corpus_page_has_every_field_that_is_read(keys: tuple[str, ...]) -> None:
+    page = (ROOT / "docs" / "corpus.md").read_text()
+    assert [key for key in (*keys, "replies") if f"| `{key}` |" not in page] == []

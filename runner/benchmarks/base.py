@@ -48,12 +48,14 @@ class Selection:
 
     ``frame`` has ``instance_id`` (content hash), ``reference`` (string), ``domain``, ``user``,
     ``time`` (datetime, UTC), ``weight`` (sampling weight, mean 1), and whatever columns the task's stages,
-    ``score`` and ``floors`` need. When nothing is left, ``frame`` is empty and ``explanation`` says why.
+    ``score`` and ``floors`` need. When nothing is left, ``frame`` is empty and ``explanation`` says why, and what
+    would leave more. ``caution`` must stand over every table of just this sample.
     """
 
     frame: pl.DataFrame
     funnel: Funnel
     explanation: str | None = None
+    caution: str | None = None
 
 
 class Corpus(Protocol):

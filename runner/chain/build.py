@@ -321,7 +321,7 @@ def _describe(
         tokens_exact=counter.exact,
         assumptions=model.assumptions,
         test_family=task.family(asked.settings),
-        caution=task.caution,
+        caution="; ".join(word for word in (task.caution, selection.caution) if word) or None,
         versions={name: importlib.metadata.version(name) for name in names},
         created_at=now.isoformat(timespec="seconds"),
         dialect=providers.dialect(model.provider, model.id, written.first) if written.first else "",

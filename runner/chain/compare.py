@@ -25,7 +25,11 @@ from runner.reporting.summary import Summary
 from runner.venues import is_rehearsal
 
 PAPER = "paper"
+FEWEST = 20
+"""Instances below which a run stands apart: its numbers say little of a model, and rank none."""
+_EMPTY = "is left out, it has no instance"
 _TEXTS = ("request_id", "text", "reference")
+_APART = f"runs of fewer than {FEWEST} instances stand apart: too few to say which model is better, and none is tested"
 _NOT_BESIDE = (
     "Published numbers are of the paper protocol (its selection, prompts and aggregation): they are not set beside "
     "strict runs; make runs of the same task with PROTOCOL=paper."
@@ -47,13 +51,18 @@ class _Scored:
         return is_rehearsal(self.asked.venue) or self.summary.is_rehearsal
 
     @property
+    def is_small(self) -> bool:
+        """Whether there are too few instances for a place among models."""
+        return self.summary.instances < FEWEST
+
+    @property
     def design(self) -> tuple[object, ...]:
         """What runs must share for their numbers to share a table. A smaller LIMIT is the same sample's beginning."""
         asked = self.asked
         variants = tuple(sorted(asked.variants.items()))
         shared = (asked.benchmark, asked.task, asked.protocol, asked.corpus, asked.version, asked.seed, asked.samples)
         measured_by = self.summary.signatures.get(self.task.primary)
-        return (self.is_rehearsal, *shared, asked.judge, variants, measured_by)
+        return (self.is_rehearsal, self.is_small, *shared, asked.judge, variants, measured_by)
 
 
 def compare(
@@ -73,12 +82,14 @@ def compare(
     found = [run for name in chosen if (run := _read(workspace, name, remarks)) is not None]
     wanted = [run for run in found if task in (None, run.task.name) and protocol in (None, run.task.protocol)]
     if not wanted:
-        raise RunnerError(" ".join([*remarks, *_none_of(found, task, protocol)]))
+        is_empty = not found and any(_EMPTY in remark for remark in remarks)
+        raise RunnerError(" ".join([*remarks, *_none_of(found, task, protocol)]), exit_code=1 if is_empty else 2)
     groups: dict[tuple[object, ...], list[_Scored]] = {}
     for run in wanted:
         groups.setdefault(run.design, []).append(run)
     ordered = sorted(
-        groups.values(), key=lambda group: (group[0].is_rehearsal, group[0].task.name, str(group[0].design))
+        groups.values(),
+        key=lambda group: (group[0].is_rehearsal, group[0].is_small, group[0].task.name, str(group[0].design)),
     )
     titles = _titles([group[0] for group in ordered])
     boards = [_board(workspace, group, title, remarks) for group, title in zip(ordered, titles, strict=True)]
@@ -121,6 +132,9 @@ def _read(workspace: Workspace, name: str, remarks: list[str]) -> _Scored | None
     except (RunnerError, OSError, ValueError, KeyError, TypeError) as error:
         remarks.append(f"{name} is left out, it cannot be read: `make score RUN={name}` writes it anew ({error}).")
         return None
+    if not summary.instances:
+        remarks.append(f"{name} {_EMPTY}: {summary.explanation or 'no instance was selected.'}")
+        return None
     return _Scored(asked, summary, benchmark, task)
 
 
@@ -136,6 +150,7 @@ def _titles(runs: Sequence[_Scored]) -> list[str]:
     def title(run: _Scored) -> str:
         asked = run.asked
         parts = [f"{run.task.name} {run.task.title}", f"{run.task.protocol} protocol", f"corpus {asked.corpus[:8]}"]
+        parts += [f"fewer than {FEWEST} instances"] if run.is_small else []
         parts += [f"seed {asked.seed}"] if asked.seed else []
         parts += [f"{asked.samples} samples"] if asked.samples > 1 else []
         parts += [f"judge {asked.judge}"] if asked.judge else []
@@ -166,9 +181,9 @@ def _board(workspace: Workspace, runs: Sequence[_Scored], title: str, remarks: l
         is_rehearsal=runs[0].is_rehearsal,
         settings=settings,
         entries=best_first(entries, settings[0]),
-        notes=(f"prompts and rules: {runs[0].asked.version}",),
+        notes=(f"prompts and rules: {runs[0].asked.version}", *([_APART] if runs[0].is_small else [])),
     )
-    return replace(board, pairs=_pairs(workspace, task, board, remarks))
+    return board if runs[0].is_small else replace(board, pairs=_pairs(workspace, task, board, remarks))
 
 
 def _leading(runs: Iterable[_Scored], lead: str) -> dict[str, _Scored]:

@@ -67,7 +67,7 @@ def plan(workspace: Workspace, ledger: Ledger, wanted: Sequence[Wanted], goal: G
     say("Selecting instances.")
     selection = task.instances(corpus, asked[0].options)
     if selection.frame.is_empty():
-        raise RunnerError(f"There is nothing to plan: {selection.explanation}")
+        raise RunnerError(f"There is nothing to plan: {selection.explanation}", code="empty_selection", exit_code=1)
     sample = _Sample(selection, task.primary)
     return Plan(
         task=task.name,

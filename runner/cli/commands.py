@@ -13,7 +13,7 @@ import click
 from runner.chain.standing import Standing
 from runner.chain.views import funnel_table, standing_table
 from runner.cli import options
-from runner.cli.office import Office, office, print_json, problems, say, show
+from runner.cli.office import Office, check_selected, office, print_json, problems, say, show
 from runner.cli.results import judge, show_scores, write_reports
 from runner.errors import RunnerError
 from runner.reporting.estimate_view import Estimate, estimate_table
@@ -31,10 +31,11 @@ def build(as_json: bool, **chosen: Any) -> None:
         run = here.build(chosen)
         if as_json:
             print_json(asdict(run))
+        else:
+            show(funnel_table(run))
+        check_selected(run)
+        if as_json:
             return
-        show(funnel_table(run))
-        if run.explanation:
-            say(run.explanation)
         say(f"{run.instances:,} instances, {run.requests:,} requests ({run.unique:,} different) in batches/{run.name}")
 
 
@@ -55,7 +56,9 @@ def estimate(history: bool, as_json: bool, **chosen: Any) -> None:
             else:
                 show(history_table(rows))
             return
-        _show_estimate(here.estimate(here.build(chosen)), as_json)
+        run = here.build(chosen)
+        check_selected(run)
+        _show_estimate(here.estimate(run), as_json)
 
 
 @click.command()
@@ -78,15 +81,14 @@ def submit(
         here.obey(tier, deadline, keep_files)
         here.check_key(chosen)
         run = here.build(chosen)
-        if run.explanation:
-            say(run.explanation)
-        elif here.submit(run, budget, yes, pilot, quiet=as_json, may_overrule=True):
+        if not run.explanation and here.submit(run, budget, yes, pilot, quiet=as_json, may_overrule=True):
             standings = here.advance([run.name])
             _show_standings(here, standings, as_json)
             problems(standings)
             return
         if as_json:
             _show_standings(here, here.standings([run.name]), as_json)
+        check_selected(run)
 
 
 @click.command()
@@ -141,9 +143,7 @@ def run(
         here.check_key(chosen)
         one = here.build(chosen)
         standings: Sequence[Standing] = ()
-        if one.explanation:
-            say(one.explanation)
-        else:
+        if not one.explanation:
             if not here.submit(one, budget, yes, pilot, quiet=as_json):
                 if as_json:
                     _show_standings(here, here.standings([one.name]), as_json)
@@ -160,6 +160,7 @@ def run(
             return
         show_scores(here, judged, as_json)
         write_reports(here, one.name, files=False)
+        check_selected(one)
 
 
 @click.command()

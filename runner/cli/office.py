@@ -329,6 +329,12 @@ def office(stopped: str | None = None) -> Iterator[Office]:
             raise RunnerError(sentence, code="interrupted", exit_code=130) from None
 
 
+def check_selected(run: Run) -> None:
+    """End with exit code 1 when a run has no instance: why, and what would leave one."""
+    if run.explanation:
+        raise RunnerError(run.explanation, code="empty_selection", exit_code=1)
+
+
 def problems(standings: Iterable[Standing]) -> None:
     """End with exit code 1 when a run cannot go on by itself, or something of it was to be sent and was not."""
     said = [f"{each.run.name}: {each.trouble}" for each in standings if each.trouble]

@@ -16,7 +16,7 @@ import click
 from runner import emulator, providers
 from runner.chain.runs import REHEARSALS, Run, Workspace
 from runner.cli import options
-from runner.cli.office import Office, office, print_json, say, show
+from runner.cli.office import Office, check_selected, office, print_json, say, show
 from runner.errors import RunnerError
 from runner.ledger import Ledger
 from runner.reporting.rehearsal_view import Course
@@ -43,6 +43,7 @@ def rehearse(tier: str | None, as_json: bool, **chosen: Any) -> None:
         here.obey(tier, None, keep_files=True)
         here.check_key({**chosen, "emulate": True})
         run = here.build(chosen)
+        check_selected(run)
         expected = here.estimate(run)
         n = expected.total.to_buy
         if not n:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from runner.cli import options
-from runner.cli.office import NOWHERE, Office, office, print_json, say, show
+from runner.cli.office import NOWHERE, Office, check_selected, office, print_json, say, show
 from runner.cli.wording import worded
 from runner.reporting.summary import Summary
 
@@ -22,10 +22,11 @@ from runner.reporting.summary import Summary
 def score(as_json: bool, **chosen: Any) -> None:
     """The result table of a run (the latest by default); free and repeatable."""
     with office() as here:
-        name = here.pick(chosen).name
-        show_scores(here, judge(here, name), as_json)
+        run = here.pick(chosen)
+        show_scores(here, judge(here, run.name), as_json)
+        check_selected(run)
         if not as_json:
-            show_bill(here, name)
+            show_bill(here, run.name)
             say("All metrics, floors and effects: `make report`.")
 
 

@@ -38,6 +38,17 @@ def test_models_of_one_design_share_a_table_and_are_tested_in_one_family(workspa
     assert [pair.is_shown for pair in board.pairs] == [False, True, True]
 
 
+def test_a_run_of_few_instances_stands_apart_and_is_not_tested(workspace: Workspace) -> None:
+    for model, share, instances in (("good", 0.9, 240), ("bad", 0.5, 240), ("tiny", 1.0, 19), ("enough", 0.8, 20)):
+        scored(workspace, asked(model), share, instances=instances)
+    counted, apart = compare(workspace).boards
+    assert {entry.label for entry in counted.entries} == {"good", "bad", "enough"}
+    assert [entry.label for entry in apart.entries] == ["tiny"]
+    assert len(counted.pairs) == 3
+    assert not apart.pairs
+    assert apart.title != counted.title
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -216,8 +227,9 @@ def test_the_command_prints_and_writes_every_form_of_two_rehearsed_models(
     finished: Place, tmp_path: Path, corpus: Path
 ) -> None:
     place = Place(shutil.copytree(finished.root, tmp_path / "copy"))
-    words = ("--task", "3.1", "--data", str(corpus), "--limit", "16", "--emulate")
-    place.call("submit", "--model", "gpt-4.1", *words, "--yes")
+    words = ("--task", "3.1", "--data", str(corpus), "--limit", "20", "--emulate")
+    for model in ("gpt-5.4-mini", "gpt-4.1"):
+        place.call("submit", "--model", model, *words, "--yes")
     place.call("collect", "--wait")
     here = Workspace(place.root)
     for name in place.runs():
@@ -225,7 +237,7 @@ def test_the_command_prints_and_writes_every_form_of_two_rehearsed_models(
     names = [f"table.{form}" for form in ("md", "csv", "tex", "json", "parquet", "html")]
     done = place.call("compare", "--published", *(word for name in names for word in ("--to", f"results/{name}")))
     headings = [line for line in done.stdout.splitlines() if "EMULATOR" in line]
-    assert len(headings) == 2, "the leaderboard and the pairs"
+    assert len(headings) == 3, "the leaderboard, the pairs, and apart from them the run of 16 instances"
     assert "PROTOCOL=paper" in done.stderr
     for name in names:
         assert (place.root / "results" / name).stat().st_size > 500

@@ -78,10 +78,15 @@ def test_ctrl_c_while_waiting_loses_nothing(place: Place, corpus: Path) -> None:
 def test_a_corpus_without_an_instance_is_an_explained_end(place: Place) -> None:
     post = {"title": "Hello", "author": "a", "timestamp": "2020-01-01 00:00:00", "score": 1, "comments": []}
     (place.root / "small.json").write_text(json.dumps([post]))
-    done = place.call("run", "--model", "gpt-5.4-mini", "--task", "3.1", "--data", "small.json", "--emulate")
-    assert "nothing to predict" in done.stderr
+    asked = ["--model", "gpt-5.4-mini", "--task", "3.1", "--data", "small.json", "--emulate"]
+    for command in (["build"], ["estimate"], ["submit"], ["rehearse"], ["plan", "--budget", "1"], ["run"], ["score"]):
+        done = place.call(*command, *(asked if command != ["score"] else []), check=False)
+        assert done.returncode == 1, command
+        assert "nothing to predict" in done.stderr
     assert place.summary()["explanation"]
     assert place.summary()["rows"] == []
+    alone = place.call("compare", check=False)
+    assert (alone.returncode, alone.stdout) == (1, ""), "no row in the table"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -11,11 +12,14 @@ from typing import Literal
 import polars as pl
 
 from runner.benchmarks.base import Funnel, Options, Selection
+from runner.benchmarks.personaconvbench.emptied import emptied
 from runner.benchmarks.personaconvbench.paper.posts import Posts
 from runner.benchmarks.personaconvbench.paper.thread import Thread, clean, node_id
 
 Kind = Literal["sign", "value", "text"]
 SETTINGS = ("p-conv", "p-nonconv", "np-conv")
+IN_SETTINGS = "in the settings asked for"
+_WAYS = {IN_SETTINGS: "SETTING= all of them (no --setting)"}
 
 COLUMNS: dict[str, pl.DataType] = {
     "instance_id": pl.String(),
@@ -81,8 +85,8 @@ def describe(kind: Kind, posts: Posts, place: int, thread: Thread, target: int, 
 def selection(rows: list[Row], options: Options, funnel: Funnel) -> Selection:
     """Rows in the reference's order as a Selection: those of the settings asked for, cut to the limit."""
     asked = set(options.settings)
-    rows = [row for row in rows if asked & set(row.in_settings)]
-    steps = [*funnel.steps, ("in the settings asked for", len(rows))]
+    rows = found = [row for row in rows if asked & set(row.in_settings)]
+    steps = [*funnel.steps, (IN_SETTINGS, len(rows))]
     if options.limit is not None:
         rows = rows[: options.limit]
         steps.append((f"first {options.limit} in the reference's order", len(rows)))
@@ -97,8 +101,22 @@ def selection(rows: list[Row], options: Options, funnel: Funnel) -> Selection:
         }
         for column, cells in table.items():
             cells.append(values[column])
-    explanation = None if rows else "the paper's rules leave no instance; the funnel shows which rule took the last"
-    return Selection(pl.DataFrame(table, schema=COLUMNS), Funnel(tuple(steps), funnel.notes), explanation)
+    explanation = None if rows else f"Of the paper's rules: {emptied(steps, _WAYS)}"
+    caution = _one_class(found, len(rows))
+    return Selection(pl.DataFrame(table, schema=COLUMNS), Funnel(tuple(steps), funnel.notes), explanation, caution)
+
+
+def _one_class(rows: Sequence[Row], n: int) -> str | None:
+    """What is to be said where the first ``n`` are of one class and the others are not."""
+    signs = [(row.score or 0) > 0 for row in rows if row.kind != "text"]
+    if not 0 < n < len(signs) or len(set(signs[:n])) > 1 or len(set(signs)) == 1:
+        return None
+    other = signs.index(not signs[0])
+    kind, rest = ("positive", "negatives") if signs[0] else ("negative", "positives")
+    return (
+        f"LIMIT took {n:,} instances of one class, all {kind}: this protocol's order has the negatives first, and "
+        f"{rest} begin after {other:,} instances; nothing here says how well a model tells the classes apart"
+    )
 
 
 def _hash(text: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from runner.benchmarks.personaconvbench.clean import normalise
+from runner.benchmarks.personaconvbench.emptied import emptied
 from runner.benchmarks.personaconvbench.strict.donors import Donor, Donors
 from runner.benchmarks.personaconvbench.strict.history import Items, history_items, own_history, wanted_items
 from runner.benchmarks.personaconvbench.strict.limits import (
@@ -26,6 +27,9 @@ from runner.benchmarks.personaconvbench.strict.overlap import may_overlap, overl
 from runner.benchmarks.personaconvbench.strict.prompts import Sources, blocks, visible_texts
 from runner.benchmarks.personaconvbench.strict.threads import Bools, Ints, Threads
 from runner.benchmarks.personaconvbench.strict.visible import shown_rows, shows_another
+
+A_DONOR = "4 a donor"
+FAR_SCORE = f"5 |score| of at least {MIN_ABS_SCORE}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +80,8 @@ def eligible(threads: Threads, kind: Kind, switches: Switches, seed: int) -> Eli
     funnel.keep("3 the thread shows another's comment", _rule3(threads, funnel.rows, kind))
     pairs = histories.pairs(funnel.rows)
     own_enough = [own is not None for own in histories.own.values()]
-    funnel.keep(f"4 at least {switches.min_history} own history items", np.array(own_enough, dtype=bool))
-    funnel.keep("4 a donor", np.array([int(row) in pairs for row in funnel.rows], dtype=bool))
+    funnel.keep(_enough(switches), np.array(own_enough, dtype=bool))
+    funnel.keep(A_DONOR, np.array([int(row) in pairs for row in funnel.rows], dtype=bool))
     if kind == "text":
         references = [without_quotes(text) for text in comments.text.gather(funnel.rows)]
         long_enough = [len(normalise(reference).split()) >= MIN_WORDS for reference in references]
@@ -87,7 +91,7 @@ def eligible(threads: Threads, kind: Kind, switches: Switches, seed: int) -> Eli
         funnel.keep("5 a numeric score", ~np.isnan(comments.score[funnel.rows]))
     else:
         far = np.abs(comments.score[funnel.rows]) >= MIN_ABS_SCORE  # false for NaN
-        funnel.keep(f"5 |score| of at least {MIN_ABS_SCORE}", far)
+        funnel.keep(FAR_SCORE, far)
     funnel.keep("6 a text not used before by its author", ~_used_before(threads)[funnel.rows])
     funnel.keep(f"6 at most {MAX_PER_AUTHOR} per author", _capped(threads, funnel.rows, seed))
     return Eligible(funnel.rows, pairs, histories.items, tuple(funnel.steps), clock)
@@ -197,13 +201,26 @@ def _capped(threads: Threads, rows: Ints, seed: int) -> Bools:
     return kept
 
 
-def last_taker(steps: Sequence[tuple[str, int]]) -> str:
-    """The rule that took the last replies, in a sentence."""
-    before = 0
-    for rule, left in steps:
-        if left == 0:
-            if rule == "comments":
-                return "The corpus has no comments, so there is nothing to predict."
-            return f'No reply is left: the rule "{rule}" took the last {before:,} of {steps[0][1]:,} comments.'
-        before = left
-    return "Replies are left."
+def why_none(steps: Sequence[tuple[str, int]], kind: Kind, switches: Switches) -> str:
+    """What left no reply, and by which option more would be left."""
+    (_, comments), (_, replies) = steps[:2]
+    if not comments:
+        return "The corpus has no comments, so there is nothing to predict."
+    # That only replies by the post's author are asked for takes most comments of any corpus, and is no fault of it.
+    return emptied(steps[1:] if replies else steps, _ways(kind, switches))
+
+
+def _ways(kind: Kind, switches: Switches) -> dict[str, str]:
+    """By rule, the options that relax it."""
+    lag = [f"--history-lag 0 (now {switches.history_lag_days})"] if switches.history_lag_days else []
+    fewer = [f"--min-history 1 (now {switches.min_history})"] if switches.min_history > 1 else []
+    ways = {
+        _enough(switches): [*fewer, *lag],
+        A_DONOR: [*(["leaving out --match-length"] if switches.match_length else []), *lag],
+        FAR_SCORE: ["TASK=3.2-all (--task 3.2-all)"] if kind == "value" else [],
+    }
+    return {rule: " or ".join(options) for rule, options in ways.items() if options}
+
+
+def _enough(switches: Switches) -> str:
+    return f"4 at least {switches.min_history} own history items"

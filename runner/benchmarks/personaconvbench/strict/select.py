@@ -11,7 +11,7 @@ from runner.benchmarks.base import Corpus, Funnel, Options, Selection
 from runner.benchmarks.personaconvbench.corpus import PersonaCorpus
 from runner.benchmarks.personaconvbench.strict.columns import instance_frame, population
 from runner.benchmarks.personaconvbench.strict.limits import Kind, Switches
-from runner.benchmarks.personaconvbench.strict.rules import Eligible, eligible, last_taker
+from runner.benchmarks.personaconvbench.strict.rules import Eligible, eligible, why_none
 from runner.benchmarks.personaconvbench.strict.sample import effective_n, sample_order, with_weights
 from runner.benchmarks.personaconvbench.strict.threads import Threads, ready
 
@@ -35,16 +35,16 @@ def _select(corpus: Corpus, options: Options, kind: Kind) -> Selection:
     ordered = sample_order(everybody, balance=switches.label_balance, seed=options.seed)
     sample = with_weights(ordered.head(len(ordered) if options.limit is None else options.limit))
     frame = instance_frame(threads, found, sample, kind, options.seed)
-    explanation = None if len(frame) else _why_none(threads, found, switches)
+    explanation = None if len(frame) else _why_none(found, kind, switches)
     return Selection(frame, Funnel(found.steps, _notes(threads, found, ordered, frame)), explanation)
 
 
-def _why_none(threads: Threads, found: Eligible, switches: Switches) -> str:
+def _why_none(found: Eligible, kind: Kind, switches: Switches) -> str:
     if len(found.rows):
         return "The limit is 0 instances."
     if switches.dev and dict(found.steps)["dev split"] == 0:
         return "There is no dev split: it needs posts by 200 authors or more."
-    return last_taker(found.steps)
+    return why_none(found.steps, kind, switches)
 
 
 def _notes(

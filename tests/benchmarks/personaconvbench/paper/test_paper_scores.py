@@ -147,12 +147,17 @@ def test_limit_takes_the_first_lines_which_are_of_one_class(tmp_path: Path) -> N
     selection = selected(opened(tmp_path, posts), "sign", limit=2)
     assert selection.frame["reference"].to_list() == ["negative", "negative"]
     assert "one class" in str(selection.funnel.notes["order"])
+    assert "positives begin after 2 instances" in (selection.caution or "")
+    (tmp_path / "more").mkdir()
+    assert selected(opened(tmp_path / "more", posts), "sign", limit=3).caution is None
+    (tmp_path / "all").mkdir()
+    assert selected(opened(tmp_path / "all", posts[:2]), "sign").caution is None, "no LIMIT did that"
 
 
 def test_nothing_left_is_explained(tmp_path: Path) -> None:
     selection = selected(opened(tmp_path, [post()]), "sign")
     assert selection.frame.is_empty()
-    assert selection.explanation
+    assert '"4 or more participants" took most (1 of 1)' in (selection.explanation or "")
 
 
 def test_an_instance_is_its_content_wherever_it_stands(tmp_path: Path) -> None:

@@ -89,6 +89,18 @@ def test_one_rule_decides(tmp_path, posts, rule):
     assert rule in (selection.explanation or "")
 
 
+def test_an_empty_selection_names_the_rule_that_took_most_and_the_option_that_relaxes_it(tmp_path):
+    crowd = [one for n in range(8) for one in _one_of_many(n)]
+    (tmp_path / "few").mkdir()
+    said = select(crowd, tmp_path / "few", min_history=4).explanation or ""
+    assert '"4 at least 4 own history items" took most (8 of 8)' in said
+    assert "--min-history 1 (now 4)" in said
+    assert "--history-lag 0 (now 7)" in said
+    (tmp_path / "last").mkdir()
+    nearly = select([*crowd, *world(target(score=3))], tmp_path / "last", min_history=4).explanation or ""
+    assert '"4 at least 4 own history items" took most' in nearly, "not only the last"
+
+
 JUST_INSIDE = {
     "parent a second earlier": world(parent(target(), day=100 - 1 / 86400), bystander()),
     "the post answered, another visible": world(target(), bystander(day=99.99)),
