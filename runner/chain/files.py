@@ -50,7 +50,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_frame(path: Path, frame: pl.DataFrame) -> None:
     """One frame as parquet, whole or not at all."""
     with written(path) as temporary, _explained(path):
-        frame.write_parquet(temporary, compression="zstd")
+        # Nobody asks for the least and the greatest, and of long texts they would be copies.
+        frame.write_parquet(temporary, compression="zstd", statistics=False)
 
 
 def write_frames(path: Path, frames: Iterable[pl.DataFrame], schema: dict[str, pl.DataType]) -> None:

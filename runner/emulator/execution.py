@@ -17,7 +17,7 @@ from runner.emulator import draws
 from runner.emulator.answering import answer, factor
 from runner.emulator.caching import PrefixCache
 from runner.emulator.faults import OTHER_MODEL
-from runner.emulator.garbling import garbled, huge, with_separators, with_surrogate
+from runner.emulator.garbling import deep, garbled, huge, with_separators, with_surrogate
 from runner.emulator.jobs import Job
 from runner.emulator.resultfile import ResultFile
 from runner.emulator.tariff import Model, tariff
@@ -157,6 +157,8 @@ class Execution:
             self._output.add(garbled(self._wire.answered(stranger, choices, usage, plan.at, salt)))
         if plan.hits("bad_line", index):
             line = line[: len(line) // 2]
+        if plan.hits("deep_line", index):
+            line = deep(line)
         self._output.add(line, copies=2 if plan.hits("duplicate_line", index) else 1)
 
     def _finish(self, file: ResultFile, name: str, *, is_needed: bool) -> Path | None:

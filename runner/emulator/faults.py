@@ -99,6 +99,7 @@ FAULTS: dict[str, Fault] = {
         Fault("unknown_id", Unit.LINE, 0.05, "An extra result line has an id that nobody sent."),
         Fault("missing_id", Unit.LINE, 0.05, "A request is in no file (it was not run, nor billed)."),
         Fault("bad_line", Unit.LINE, 0.05, "A result line is cut off and cannot be parsed (billed)."),
+        Fault("deep_line", Unit.LINE, 0.05, "A result line is nested 20,000 levels deep (billed)."),
         Fault("status_zero", Unit.LINE, 0.05, "A result line has status_code 0 (not billed).", OPENAI_LIKE),
         Fault("other_model", Unit.LINE, 0.2, f"An answer names another model, {OTHER_MODEL}, than was asked for."),
         Fault("filtered", Unit.LINE, 0.05, "A prompt is blocked, in the protocol's words (its input is billed)."),

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 HUGE_BYTES = 10_000_000
+LEVELS = 20_000
 MARKER = "\ufdd0"
 """A noncharacter in the text that becomes the escape of half a pair: no JSON writer would write that."""
 
@@ -26,6 +27,11 @@ def with_surrogate(text: str) -> str:
 def huge(text: str) -> str:
     """The text, then so much more that it fills 10 MB."""
     return text + " and so on" * ((HUGE_BYTES - len(text)) // 10)
+
+
+def deep(line: bytes) -> bytes:
+    """The JSON object of a line with one more member, of 20,000 levels."""
+    return line[:-1] + b',"more":' + b"[" * LEVELS + b"]" * LEVELS + b"}"
 
 
 def garbled(result: dict[str, Any]) -> bytes:

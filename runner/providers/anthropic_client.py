@@ -19,7 +19,7 @@ from runner.providers.account import hidden, is_at_home, read_url
 from runner.providers.anthropic_lines import SAMPLING_VERSION, VERSION, account_trouble, needs_sampling
 from runner.providers.base import Gone, NotCreated, Unclear, Unreachable
 from runner.providers.loose import as_count, as_list, as_object, as_text, clock, shorten
-from runner.providers.saving import Writer, save_whole
+from runner.providers.saving import Writer, paced, save_whole
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError
@@ -171,7 +171,7 @@ class Client:
                 options={"headers": {"Accept": "application/binary", "X-Stainless-Raw-Response": "stream"}},
             )
             with closing(reply):
-                for chunk in reply.iter_bytes(CHUNK):
+                for chunk in paced(reply.iter_bytes()):
                     writer.write(chunk)
 
     def _at_home(self, batch_id: str, results_url: str) -> str:

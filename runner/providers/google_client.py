@@ -22,7 +22,7 @@ from runner.providers.base import Gone, NotCreated, Unclear, Unreachable
 from runner.providers.google_codes import NO_FILE, account_trouble, sentence_of, word_of
 from runner.providers.google_jobs import name_of
 from runner.providers.loose import as_count, as_object, as_text, clock, shorten
-from runner.providers.saving import Writer, save_whole
+from runner.providers.saving import Writer, paced, save_whole
 
 if TYPE_CHECKING:
     from google.genai import Client as Sdk
@@ -33,7 +33,6 @@ VERSION = "v1"
 KEY = "x-goog-api-key"
 MIME = "application/jsonl"
 PAGE = 100
-CHUNK = 1 << 16
 RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 PAUSES_S = (0.5, 1.5)
 """Between the attempts of a call that costs nothing."""
@@ -215,7 +214,7 @@ class Client:
             reply = self._http.send(onward, stream=True)
         try:
             _check(reply)
-            for chunk in reply.iter_bytes(CHUNK):  # raises where the body is not as long as its Content-Length
+            for chunk in paced(reply.iter_bytes()):  # raises where the body is not as long as its Content-Length
                 writer.write(chunk)
         finally:
             reply.close()

@@ -19,7 +19,7 @@ from runner.providers.account import hidden, is_at_home, read_url
 from runner.providers.base import ACCOUNT_TROUBLE, Gone, NotCreated, Unclear, Unreachable
 from runner.providers.loose import as_code, as_count, as_list, as_object, as_text, clock, shorten
 from runner.providers.openai_jobs import queue_limit
-from runner.providers.saving import Writer, saving
+from runner.providers.saving import Writer, paced, saving
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -31,7 +31,6 @@ NOT_ABOUT_THE_FILE = MAYBE_CREATED | {401, 403, 429}
 
 QUEUE_FULL = "token_limit_exceeded"
 NOT_YET = re.compile(r"cannot find file|no such file|not ready|file.*(not found|being processed)", re.I)
-CHUNK = 1 << 16
 
 
 class Client:
@@ -159,7 +158,7 @@ class Client:
         card = as_object(orjson.loads(self.sdk.files.with_raw_response.retrieve(file_id).content))
         length = 0
         with self.sdk.files.with_streaming_response.content(file_id) as reply:
-            for chunk in reply.iter_bytes(CHUNK):
+            for chunk in paced(reply.iter_bytes()):
                 length += len(chunk)
                 writer.write(chunk)
             received = reply.http_response.num_bytes_downloaded

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 import zstandard
 
-from runner.providers.lenient import load_object
+from runner.providers.base import Unreachable
+from runner.providers.lenient import LONGEST_ODD_LINE, load_object
 
 LOOKS = 3
 """How often a result file that seems short is downloaded: what is missing would be bought again, and where nothing
 tells the file's length, only another look tells one that is short from a connection that was cut on its way."""
+
+LEAST_BYTES = 1 << 14
+LEAST_BYTES_S = 60.0
+"""A download that brings less than so many bytes in so many seconds is given up: it would go on for days."""
 
 
 class Writer(Protocol):
@@ -53,6 +59,18 @@ def saving(path: Path) -> Iterator[Writer]:
         partial.unlink(missing_ok=True)
 
 
+def paced(pieces: Iterable[bytes], now: Callable[[], float] = time.monotonic) -> Iterator[bytes]:
+    """What arrives, as it arrives. Raises Unreachable where next to nothing does; of silence the client's timeout."""
+    since, received = now(), 0
+    for piece in pieces:
+        yield piece
+        received += len(piece)
+        if received >= LEAST_BYTES:
+            since, received = now(), 0
+        elif now() - since > LEAST_BYTES_S:
+            raise Unreachable(f"the download brought {received:,} bytes in {LEAST_BYTES_S:.0f} s and was given up")
+
+
 def save_whole(download: Callable[[Writer], None], path: Path, least_lines: int) -> None:
     """Download into ``path`` until the file is whole, ``LOOKS`` times at most; then the longest is what there is.
 
@@ -82,7 +100,7 @@ class Tally:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self._lines = 0
-        self._tail: list[bytes] = []
+        self._tail = bytearray()
         self.length = 0
 
     def write(self, data: bytes, /) -> int:
@@ -90,12 +108,15 @@ class Tally:
         self.length += len(data)
         self._lines += data.count(b"\n")
         _, end, rest = data.rpartition(b"\n")
-        self._tail = [rest] if end else [*self._tail, data]
+        if end:
+            self._tail.clear()
+        if len(self._tail) <= LONGEST_ODD_LINE:  # a longer one cannot be whole: it is not read
+            self._tail += rest
         return self._writer.write(data)
 
     def is_whole(self, least_lines: int) -> bool:
         """Whether there are so many lines, the last with an end or at least a whole piece of JSON."""
-        last = b"".join(self._tail)
+        last = bytes(self._tail)
         try:
             return self._lines + bool(last and load_object(last)) >= least_lines
         except ValueError:

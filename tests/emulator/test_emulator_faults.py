@@ -235,6 +235,13 @@ def test_lone_surrogate(faulty):
     assert sum(text.endswith("\ud83d") for text in texts) == 4
 
 
+def test_deep_line(faulty):
+    desk, batch = faulty("deep_line:0.1")
+    deep = [line for line in lines_of(desk, batch.output_file_id) if b"[" * 20_000 in line]
+    assert len(deep) == 4
+    assert billed(desk, batch) == IDS
+
+
 def test_huge_line(faulty):
     desk, batch = faulty("huge_line:1")
     sizes = sorted(map(len, lines_of(desk, batch.output_file_id)))

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from runner.errors import RunnerError
 from runner.providers import anthropic_lines, google_lines, openai_lines
-from runner.providers.lines import read_lines
+from runner.providers.base import Unreachable
+from runner.providers.lines import LONGEST_LINE, read_lines
+from runner.providers.saving import paced
 
 AWKWARD = ['{"t":"a\u2028b\u2029c\x85d\x0be"}'.encode(), b"{}", b"\xff\xfe", b"no \r inside"]
 
@@ -91,3 +93,44 @@ def test_a_line_that_was_cut_is_none(decode, entry, share):
     for line in (whole[: int(len(whole) * share)], whole + b"\x00", b"\xef\xbb\xbf", b"[" * 99_999, b"[1]"):
         with pytest.raises(ValueError):
             decode(line)
+
+
+@hosts
+@pytest.mark.parametrize("levels", [180, 250, 1_020, 20_000])
+def test_nesting_has_an_end_and_brackets_in_a_text_have_none(decode, entry, levels):
+    deep = b"[" * levels + b"]" * levels
+    line = json.dumps(entry | {"more": "MORE"}).encode()
+    (row,) = decode(line.replace(b"HERE", b'\\"' + deep))
+    assert row.text == '"' + deep.decode()
+    if levels < 200:
+        assert decode(line.replace(b'"MORE"', deep))[0].text == "HERE"
+    else:
+        with pytest.raises(ValueError, match="200 levels"):
+            decode(line.replace(b'"MORE"', deep))
+
+
+@hosts
+def test_a_line_of_millions_of_values_is_not_made_objects_of(decode, entry):
+    line = json.dumps(entry | {"more": "MORE"}).encode()
+    with pytest.raises(ValueError, match="values"):
+        decode(line.replace(b'"MORE"', b"[" + b"{}," * 2_000_000 + b"0]"))
+    assert decode(line.replace(b"HERE", b"," * 2_000_000))[0].text == "," * 2_000_000
+
+
+@hosts
+@pytest.mark.parametrize("zst", [False, True])
+def test_a_line_that_is_too_long_is_told_from_its_neighbours(tmp_path, decode, entry, zst):
+    line = json.dumps(entry).encode()
+    content = line + b"\n" + line + b" " * LONGEST_LINE + b"\n" + line
+    first, long, last = read_lines(written(tmp_path, content, zst=zst))
+    assert first == last == line
+    assert len(long) < 100_000
+    with pytest.raises(ValueError, match="64 MB"):
+        decode(long)
+
+
+def test_a_download_that_brings_next_to_nothing_is_given_up():
+    seconds = iter(range(0, 10_000, 7))
+    assert len(list(paced([b"x" * 65_536] * 100, lambda: next(seconds)))) == 100
+    with pytest.raises(Unreachable):
+        list(paced([b"x"] * 100, lambda: next(seconds)))
