@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
 
 from runner.chain import collect, sending, stock, submit
 from runner.chain.journal import Point, reached
@@ -48,11 +51,11 @@ def advance(
 ) -> list[Standing]:
     """Do for the named runs whatever can be done now, and tell where each stands.
 
-    Holds the workspace lock while it works and never while it waits. Jobs of other runs at the same venue and
-    model are collected too: their answers may be ours.
+    Holds the workspace lock while it works and never while it waits, nor while result files arrive. Jobs of other
+    runs at the same venue and model are collected too: their answers may be ours.
     """
     runs = [read_run(workspace, name) for name in names]
-    standings = []
+    visits: list[tuple[list[Run], _Visit | str]] = []
     with workspace.locked(say):
         for provider, venue, model in sorted({(r.asked.provider, r.asked.venue, r.asked.model) for r in runs}):
             together = [run for run in runs if (run.asked.venue, run.asked.model) == (venue, model)]
@@ -61,10 +64,21 @@ def advance(
                     workspace, ledger, connect(provider, venue), venue, model, now, say, orders, frozenset(names)
                 )
             except RunnerError as error:  # the others go on
-                standings += [standing(workspace, ledger, run, problem=error.sentence) for run in together]
+                visits.append((together, error.sentence))
                 continue
             visit.settle()
-            standings += [visit.go_on(run) for run in together]
+            visits.append((together, visit))
+    for _, each in visits:
+        if isinstance(each, _Visit):
+            each.download()
+    standings = []
+    with workspace.locked(say):
+        for together, each in visits:
+            if isinstance(each, _Visit):
+                each.take_home()
+                standings += [each.go_on(run) for run in together]
+            else:
+                standings += [standing(workspace, ledger, run, problem=each) for run in together]
     return standings
 
 
@@ -83,6 +97,8 @@ class _Visit:
     names: frozenset[str]
     problems: dict[str, str] = field(default_factory=dict)
     statuses: dict[str, JobStatus] = field(default_factory=dict)
+    ended: list[tuple[Job, JobStatus]] = field(default_factory=list)
+    found: dict[str, list[Path] | Exception] = field(default_factory=dict)
 
     def settle(self) -> None:
         """Take every job as far as it will go; trouble with one stops neither the others nor other runs."""
@@ -91,13 +107,29 @@ class _Visit:
         for job in self.ledger.jobs(venue=self.venue, model=self.model, states=[*OPEN, State.COLLECTED]):
             self._guarded(job, self._step)
 
+    def download(self) -> None:
+        """Fetch what ended: outside of the lock, for a download may take as long as it likes."""
+        for job, _ in self.ended:
+            try:
+                self.found[job.job] = collect.download(self.workspace, self.provider, job)
+            except (Gone, Unreachable, RunnerError, OSError) as trouble:  # said when the lock is held again
+                self.found[job.job] = trouble
+
+    def take_home(self) -> None:
+        """Keep what was fetched, unless another process has done so meanwhile."""
+        for job, status in self.ended:
+            [job] = self.ledger.jobs(job=job.job)
+            if job.state is State.ENDED and job.provider_job == status.provider_job:
+                self._guarded(job, partial(self._salvage, status=status))
+            collect.sweep(self.workspace, job, str(os.getpid()))
+
     def _guarded(self, job: Job, work: Callable[[Job], None]) -> None:
         try:
             work(job)
-        except RunnerError as trouble:
-            self.problems[job.run] = trouble.sentence
+        except (RunnerError, OSError) as trouble:
+            self.problems[job.run] = _sentence(trouble)
             if job.run not in self.names:
-                self.say(trouble.sentence)
+                self.say(_sentence(trouble))
         except Unreachable as trouble:
             if trouble.is_refusal:
                 self.problems[job.run] = f"{self.venue} refuses the key: {trouble}"
@@ -107,7 +139,7 @@ class _Visit:
         """Answers that were deleted from the disk were paid for: read or fetch them again, never buy them again."""
         self.say(f"{job.part} is gone from the disk; reading it again from what was fetched, or fetching it again.")
         if not collect.restore(self.workspace, self.ledger, self.provider, job, self.say):
-            self._step(self.ledger.move(job, State.CREATED, part=None))
+            self.ledger.move(job, State.CREATED, part=None)  # and so it is asked about like any other
 
     def _step(self, job: Job) -> None:
         if job.state in (State.INTENDED, State.UPLOADED, State.UNCLEAR):
@@ -145,7 +177,7 @@ class _Visit:
                 retain_until=status.retain_until,
             )
             reached(Point.ENDED)
-        self._salvage(job, status)
+        self.ended.append((job, status))
 
     def _cut(self, job: Job, status: JobStatus) -> None:
         """Cancel a running job of a cancelled run, or one past the deadline; its end is salvaged like any other."""
@@ -162,14 +194,20 @@ class _Visit:
 
     def _salvage(self, job: Job, status: JobStatus) -> None:
         patient = job.ended_at is not None and status.at - job.ended_at < LATE
+        found = self.found[job.job]
         try:
-            job = collect.salvage(self.workspace, self.ledger, self.provider, job, status, self.say, patient=patient)
+            if isinstance(found, Exception):
+                raise found
+            job = collect.salvage(
+                self.workspace, self.ledger, self.provider, job, status, found, self.say, patient=patient
+            )
         except Gone as gone:
             self._lose(job, f"the provider gives no results any more ({gone})")
             return
         except collect.NotOurs:
             sending.doubt(self.ledger, job, self.say)
             return
+        collect.sweep(self.workspace, job)
         self._close(job)
         trouble = collect.account_trouble(self.workspace, job)
         if trouble:
@@ -204,8 +242,8 @@ class _Visit:
         if problem is None:
             try:
                 bought = submit.buy(self.workspace, self.ledger, self.provider, run, 1, self.now, self.say)
-            except RunnerError as refusal:
-                problem = refusal.sentence
+            except (RunnerError, OSError) as trouble:
+                problem = _sentence(trouble)
         if problem is None and self.problems and not bought.sent:
             problem = self._trouble_elsewhere(run)
         responses = stock.write_responses(self.workspace, self.ledger, run)
@@ -227,3 +265,10 @@ class _Visit:
         holders = [job for job in out if stock.batch_ids(self.workspace, job).is_in(mine).any()]
         stuck = [job.run for job in holders if job.run in self.problems]
         return self.problems[stuck[0]] if stuck and len(stuck) == len(holders) else None
+
+
+def _sentence(trouble: RunnerError | OSError) -> str:
+    if isinstance(trouble, RunnerError):
+        return trouble.sentence
+    where = f" ({trouble.filename})" if trouble.filename else ""
+    return f"The system said: {trouble.strerror or trouble}{where}. Nothing that was bought is lost; run it again."

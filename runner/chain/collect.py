@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections import deque
-from collections.abc import Callable, Iterable
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
-import orjson
 import polars as pl
 
-from runner.chain.files import write_bytes, write_frame
+from runner.chain.files import sync_folder, write_frame, written
 from runner.chain.journal import Point, reached
 from runner.chain.prices import bound_price_at, with_bound, with_cost
 from runner.chain.returned import other_models, swap_sentence
@@ -20,10 +22,14 @@ from runner.chain.runs import Folders, Run, Workspace, read_run
 from runner.chain.stock import FINAL_WORDS, MAX_ATTEMPTS, attempts, batch_ids, sizes
 from runner.ledger import Job, Ledger, State
 from runner.providers.base import ACCOUNT_TROUBLE, Gone, JobState, JobStatus, Provider, Unreachable
-from runner.providers.lines import read_lines
+from runner.providers.lenient import load_object
+from runner.providers.lines import Overlong, read_lines
+from runner.providers.loose import shorten
 from runner.request import RESPONSE_SCHEMA, Response, Status
 
 Say = Callable[[str], None]
+Keep = Callable[[bytes], None]
+"""What is done with a line that cannot be read."""
 
 _ID = re.compile(rb'"([a-z2-7]{26})"')
 """Whatever a provider calls the key of a line, no other string of ours looks like this."""
@@ -31,20 +37,48 @@ _ID = re.compile(rb'"([a-z2-7]{26})"')
 _TOLD = tuple(field.name for field in fields(Response))
 
 
+def ignore(_: bytes) -> None:
+    """Keep no line."""
+
+
 class NotOurs(Exception):
     """A job that was taken for ours answered none of our requests, but others."""
 
 
+def download(workspace: Workspace, provider: Provider, job: Job) -> list[Path]:
+    """An ended job's result files, in a folder of this process beside their place: nothing of it needs the lock.
+
+    Raises Unreachable, Gone.
+    """
+    assert job.provider_job is not None
+    found = provider.fetch(job.provider_job, _landing(workspace, job, str(os.getpid())))
+    reached(Point.DOWNLOADED)
+    return found
+
+
+def _landing(workspace: Workspace, job: Job, process: str) -> Path:
+    return Folders(workspace, job.run).raw / f".{job.job}.{process}"
+
+
 def salvage(
-    workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, status: JobStatus, say: Say, *, patient: bool
+    workspace: Workspace,
+    ledger: Ledger,
+    provider: Provider,
+    job: Job,
+    status: JobStatus,
+    found: Iterable[Path],
+    say: Say,
+    *,
+    patient: bool,
 ) -> Job:
     """Take an ended job's answers home: raw files, then the part, then the ledger, which says ``collected``.
 
-    Idempotent at every step: after a crash the same call fetches again and overwrites the same part. While
-    ``patient``, a job that counts answers but has no file is asked again later. Raises Unreachable, Gone, NotOurs.
+    ``found`` is what was downloaded. Idempotent at every step: after a crash it is downloaded again and overwrites the
+    same part. While ``patient``, a job that counts answers but has no file is asked again later. Raises Unreachable,
+    Gone, NotOurs.
     """
     folders = Folders(workspace, job.run)
-    files = _fetch(provider, job, folders)
+    files = _keep(job, folders, found)
     reached(Point.FETCHED)
     if not files and (status.done or status.failed) and status.state is not JobState.EXPIRED:
         if patient:
@@ -59,12 +93,14 @@ def salvage(
 
 def _is_cut(path: Path) -> bool:
     """Whether the last line has no end and cannot be read: a download that was cut where no length tells."""
-    for last in deque(read_lines(path, keep_ends=True), maxlen=1):
-        try:
-            orjson.loads(last)
-        except orjson.JSONDecodeError:
-            return not last.endswith(b"\n")
-    return False
+    rest = b""
+    for line in read_lines(path, keep_ends=True):
+        rest = b"" if line.endswith(b"\n") or isinstance(line, Overlong) else line
+        del line  # or a long one would stay while the next is read
+    try:
+        return bool(rest and not load_object(rest))
+    except ValueError:
+        return True
 
 
 def restore(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, say: Say) -> bool:
@@ -82,13 +118,16 @@ def _take_home(
 ) -> Job:
     """Result files to the part, and the part into the ledger."""
     folders = Folders(workspace, job.run)
-    reading, part = read_part(workspace, ledger, provider, job, files, status)
+    with _quarantine(folders.raw / f"{job.job}.quarantine.jsonl") as keep:
+        reading, part = read_part(workspace, ledger, provider, job, files, status, keep)
     if not reading.rows and reading.unknown and not provider.names_jobs:
         for path in files:
             path.unlink()
+        (folders.raw / f"{job.job}.quarantine.jsonl").unlink(missing_ok=True)
         raise NotOurs
     _report(reading, folders, job, say)
     _report_models(read_run(workspace, job.run), part, job, say)
+    reading.rows.clear()  # they stand in the part
     path = folders.part(job.job)
     write_frame(path, part)
     reached(Point.PART_WRITTEN)
@@ -106,11 +145,17 @@ def _take_home(
 
 
 def read_part(
-    workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, files: list[Path], status: JobStatus
+    workspace: Workspace,
+    ledger: Ledger,
+    provider: Provider,
+    job: Job,
+    files: list[Path],
+    status: JobStatus,
+    keep: Keep = ignore,
 ) -> tuple[Reading, pl.DataFrame]:
-    """What result files say, and the part made from it; writes nothing."""
+    """What result files say, and the part made from it; writes nothing, but for what ``keep`` does with bad lines."""
     expected = frozenset(batch_ids(workspace, job))
-    reading = read_results(provider, files, expected)
+    reading = read_results(provider, files, expected, keep)
     if any(map(_is_cut, files)):  # what did not come was billed like the rest: a loss, not an absence
         reading = replace(reading, unreadable_ids=expected - {request_id for request_id, _ in reading.rows})
     tries = attempts(workspace, ledger, job.venue, job.model, expected)
@@ -142,13 +187,19 @@ def account_trouble(workspace: Workspace, job: Job) -> str | None:
     return said[0] if said.len() else None
 
 
-def _fetch(provider: Provider, job: Job, folders: Folders) -> list[Path]:
+def _keep(job: Job, folders: Folders, found: Iterable[Path]) -> list[Path]:
     """The job's result files under our name for it."""
-    assert job.provider_job is not None
-    folders.raw.mkdir(parents=True, exist_ok=True)
-    found = provider.fetch(job.provider_job, folders.raw)
     # A provider's id may hold what no file name can: only what the file is stays of its name.
-    return [path.replace(folders.raw / ".".join((job.job, *path.name.split(".")[-3:]))) for path in found]
+    files = [path.replace(folders.raw / ".".join((job.job, *path.name.split(".")[-3:]))) for path in found]
+    if files:
+        sync_folder(folders.raw)
+    return files
+
+
+def sweep(workspace: Workspace, job: Job, process: str = "*") -> None:
+    """Remove what downloads of a job have left beside their place: of every process, also of those that were killed."""
+    for folder in Folders(workspace, job.run).raw.glob(_landing(workspace, job, process).name):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def close(ledger: Ledger, provider: Provider, job: Job, *, keep_files: bool) -> Job:
@@ -163,31 +214,38 @@ def close(ledger: Ledger, provider: Provider, job: Job, *, keep_files: bool) -> 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the result files said: the best row per (request, choice), and what did not belong."""
+    """What the result files said: the best row per (request, choice), and what did not belong.
+
+    ``why`` is what is wrong with the first of the ``unreadable`` lines.
+    """
 
     rows: dict[tuple[str, int], Response]
-    unreadable: list[bytes]
+    unreadable: int
     unreadable_ids: frozenset[str]
     duplicated: int
     unknown: int
+    why: str | None = None
 
 
-def read_results(provider: Provider, files: Iterable[Path], expected: frozenset[str]) -> Reading:
-    """Read every line of output and error files; a bad line never stops the others.
+def read_results(provider: Provider, files: Iterable[Path], expected: frozenset[str], keep: Keep = ignore) -> Reading:
+    """Read every line of output and error files; a bad line goes to ``keep`` and never stops the others.
 
     Of several rows for one choice a final one beats one to retry, and the first ok wins.
     """
     rows: dict[tuple[str, int], Response] = {}
-    bad: list[bytes] = []
+    why: str | None = None
+    bad = 0
     bad_ids: set[str] = set()
     duplicated = unknown = 0
     for path in files:
         for line in read_lines(path):
             try:
                 responses = provider.decode(line)
-            except ValueError:
-                bad.append(line)
-                bad_ids.update(match.decode() for match in _ID.findall(line))
+            except ValueError as trouble:
+                keep(line)
+                bad, why = bad + 1, why or shorten(str(trouble))
+                bad_ids.update(name for match in _ID.finditer(line) if (name := match[1].decode()) in expected)
+                del line
                 continue
             for response in responses:
                 key = (response.request_id, response.choice)
@@ -199,19 +257,33 @@ def read_results(provider: Provider, files: Iterable[Path], expected: frozenset[
                     duplicated += 1
                     if _rank(response.status) < _rank(rows[key].status):
                         rows[key] = response
+            del line, responses  # or a long one would stay while the next is read
     answered = {request_id for request_id, _ in rows}
-    return Reading(rows, bad, frozenset(bad_ids & expected) - answered, duplicated, unknown)
+    return Reading(rows, bad, frozenset(bad_ids) - answered, duplicated, unknown, why)
 
 
 def _rank(status: Status) -> int:
     return 0 if status is Status.OK else 1 if status.is_final else 2
 
 
+@contextmanager
+def _quarantine(path: Path) -> Iterator[Keep]:
+    """A place for lines that cannot be read, written as they come; of one that is too long, its beginning."""
+    with ExitStack() as exits:
+        files: list[BinaryIO] = []
+
+        def keep(line: bytes) -> None:
+            if not files:
+                files.append(exits.enter_context(exits.enter_context(written(path)).open("wb")))
+            files[0].write(line + b"\n")
+
+        yield keep
+
+
 def _report(reading: Reading, folders: Folders, job: Job, say: Say) -> None:
     if reading.unreadable:
         path = folders.raw / f"{job.job}.quarantine.jsonl"
-        write_bytes(path, b"\n".join(reading.unreadable) + b"\n")
-        say(f"{len(reading.unreadable)} lines of {job.job} could not be read; they are kept in {path}.")
+        say(f"{reading.unreadable:,} lines of {job.job} could not be read (the first: {reading.why}); see {path}.")
     if reading.duplicated:
         say(f"{reading.duplicated} rows of {job.job} came twice; the first answer counts.")
     if reading.unknown:

@@ -19,6 +19,7 @@ class Point(StrEnum):
     JOB_SENT = "job_sent"
     CREATED = "created"
     ENDED = "ended"
+    DOWNLOADED = "downloaded"
     FETCHED = "fetched"
     PART_WRITTEN = "part_written"
     COLLECTED = "collected"

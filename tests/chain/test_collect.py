@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.benchmarks.base import Funnel
-from runner.chain.collect import close, read_results, salvage
+from runner.chain.collect import close, download, read_results, salvage
 from runner.chain.files import write_frame
 from runner.chain.runs import Asked, Folders, Run, Workspace, write_run
 from runner.chain.stock import MAX_ATTEMPTS, answers, attempts
@@ -62,7 +62,7 @@ def test_a_bad_line_goes_to_quarantine_and_stops_nobody(tmp_path: Path) -> None:
     reading = read_results(provider(), [path], frozenset(IDS))
     assert {key[0] for key in reading.rows} == {IDS[0], IDS[2]}
     assert reading.rows[IDS[0], 0].text == "a\u2028b\x85c"
-    assert len(reading.unreadable) == 2
+    assert reading.unreadable == 2
     assert reading.unreadable_ids == {IDS[1]}
 
 
@@ -135,7 +135,8 @@ class Bench:
         batch = self.stub.add_batch(status=str(state), **ids)
         job = self.ledger.move(self.job(), State.ENDED, provider_job=batch["id"])
         status = JobStatus(batch["id"], state, NOW)
-        home = salvage(self.workspace, self.ledger, self.provider, job, status, lambda sentence: None, patient=False)
+        found = download(self.workspace, self.provider, job)
+        home = salvage(self.workspace, self.ledger, self.provider, job, status, found, lambda _: None, patient=False)
         return close(self.ledger, self.provider, home, keep_files=False)
 
     def final(self) -> dict[str, str]:

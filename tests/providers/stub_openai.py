@@ -310,6 +310,8 @@ class Handler(BaseHTTPRequestHandler):
             reply = reply[: len(reply) // 2]
             self.close_connection = True
         self.send_response_only(status)
+        if reply[:2] == b"\x1f\x8b":
+            self.send_header("Content-Encoding", "gzip")
         if fault != "no date":
             self.send_header("Date", format_datetime(stub.time(), usegmt=True))
         self.send_header("Content-Length", str(len(reply) if fault == "cut" else promised))
