@@ -177,11 +177,11 @@ def _scores(entry: Entry, best: Mapping[str, float | None], width: Width) -> lis
 
 
 def _best(board: Board, setting: str) -> float | None:
-    """Of complete runs; None where there are no two to choose from."""
+    """Of complete runs; None where there are no two different ones to choose from."""
     known = [
         value for entry in board.leading if not entry.is_partial and (value := value_of(entry, setting)) is not None
     ]
-    return None if len(known) < 2 else (min if board.primary in LOWER_IS_BETTER else max)(known)
+    return None if len(set(known)) < 2 else (min if board.primary in LOWER_IS_BETTER else max)(known)
 
 
 def _cell(score: Score | None, width: Width, *, bold: bool = False) -> str:

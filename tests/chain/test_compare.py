@@ -238,7 +238,7 @@ def test_the_command_prints_and_writes_every_form_of_two_rehearsed_models(
     done = place.call("compare", "--published", *(word for name in names for word in ("--to", f"results/{name}")))
     headings = [line for line in done.stdout.splitlines() if "EMULATOR" in line]
     assert len(headings) == 3, "the leaderboard, the pairs, and apart from them the run of 16 instances"
-    assert "PROTOCOL=paper" in done.stderr
+    assert "--protocol paper" in done.stderr
     for name in names:
         assert (place.root / "results" / name).stat().st_size > 500
     place.call("compare", "--width", "column", "--to", "results/table.tex")

@@ -93,8 +93,8 @@ def test_a_table_has_the_best_values_in_bold_effective_authors_and_adjusted_p_an
     assert "PARTIAL 12 of 40" in text
 
 
-def test_of_one_model_or_of_unfinished_ones_nothing_is_bold() -> None:
-    for alone in ((run("a", 0.8),), (run("a", 0.8), partial("early", 0.9))):
+def test_where_there_is_no_better_one_nothing_is_bold() -> None:
+    for alone in ((run("a", 0.8),), (run("a", 0.8), partial("early", 0.9)), (run("a", 0.8), run("b", 0.8))):
         assert r"\textbf" not in to_latex(Comparison((board(*alone),)), "column")
 
 
