@@ -19,7 +19,7 @@ from runner.benchmarks.personaconvbench.paper.thread import Thread, clean, node_
 Kind = Literal["sign", "value", "text"]
 SETTINGS = ("p-conv", "p-nonconv", "np-conv")
 IN_SETTINGS = "in the settings asked for"
-_WAYS = {IN_SETTINGS: "SETTING= all of them (no --setting)"}
+_WAYS = {IN_SETTINGS: "all of the settings (no `SETTING`)"}
 
 COLUMNS: dict[str, pl.DataType] = {
     "instance_id": pl.String(),

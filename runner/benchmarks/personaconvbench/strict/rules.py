@@ -217,7 +217,7 @@ def _ways(kind: Kind, switches: Switches) -> dict[str, str]:
     ways = {
         _enough(switches): [*fewer, *lag],
         A_DONOR: [*(["leaving out --match-length"] if switches.match_length else []), *lag],
-        FAR_SCORE: ["TASK=3.2-all (--task 3.2-all)"] if kind == "value" else [],
+        FAR_SCORE: ["TASK=3.2-all"] if kind == "value" else [],
     }
     return {rule: " or ".join(options) for rule, options in ways.items() if options}
 
