@@ -41,6 +41,9 @@ class Job:
     Both are None where no price is known. ``scope`` is what a BUDGET caps: task, model, protocol and corpus.
     ``absent_at`` is the provider's time of a first complete listing in which an unclear job did not stand.
     ``part`` is the path of its answers, relative to the workspace; ``collected_at`` is when they came, by our clock.
+    ``cancelling_at`` is when the provider was first seen stopping it. ``remade_at`` is the time of the list that lacked the job a second time, so that it was created
+    anew; a job that turns up for the first create after all has a row of its own, whose ``twin_of`` names this one.
+    The times of its life are the provider's; ``intended_at``, and the end of a lost job, are ours.
     """
 
     job: str
@@ -68,6 +71,9 @@ class Job:
     part: str | None = None
     error: str | None = None
     collected_at: datetime | None = None
+    cancelling_at: datetime | None = None
+    remade_at: datetime | None = None
+    twin_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,9 @@ class Spent:
         return self.billed_usd + self.reserved_usd
 
 
-_TIMES = ("intended_at", "created_at", "absent_at", "ended_at", "retain_until", "collected_at")
+_TIMES = (
+    "intended_at", "created_at", "absent_at", "ended_at", "retain_until", "collected_at", "cancelling_at", "remade_at",
+)  # fmt: skip
 _COLUMNS = tuple(field.name for field in fields(Job))
 _SCHEMA = """
 create table if not exists jobs (
@@ -113,7 +121,7 @@ create table if not exists jobs (
     n integer not null, tokens integer not null, reserved_usd real, state text not null,
     intended_at text not null, file_id text, provider_job text, created_at text, absent_at text, ended_at text,
     retain_until text, billed_usd real, answered integer, part text, error text,
-    collected_at text,
+    collected_at text, cancelling_at text, remade_at text, twin_of text,
     unique (run, stage, batch)
 );
 create index if not exists jobs_by_model on jobs (venue, model, state);
@@ -132,7 +140,7 @@ create table if not exists looks (
 """
 
 _LATER_COLUMNS: dict[str, dict[str, str]] = {
-    "jobs": {"collected_at": "text"},
+    "jobs": {"collected_at": "text", "cancelling_at": "text", "remade_at": "text", "twin_of": "text"},
     "approvals": {"is_withdrawn": "integer not null default 0", "instances": "integer"},
 }
 """Columns that came after the first version, with their types: added to a ledger that lacks them."""
@@ -168,12 +176,17 @@ class Ledger:
             raise
         self._db.execute("commit")
 
+    def _checkpoint(self) -> None:
+        """Take the log into the file itself: a copy of ``ledger.sqlite`` alone knows every job that may exist."""
+        self._db.execute("pragma wal_checkpoint(full)").fetchall()
+
     def intend(self, job: Job) -> None:
         """Write down what is about to be bought and hold its money back: one row, one transaction."""
         values = [_to_sql(value) for value in asdict(job).values()]
         marks = ", ".join("?" * len(values))
         with self._transaction():
             self._db.execute(f"insert into jobs ({', '.join(_COLUMNS)}) values ({marks})", values)
+        self._checkpoint()
 
     def move(self, job: Job, state: State, **changes: object) -> Job:
         """Record the next state and what came with it; returns the job as it now stands."""
@@ -182,6 +195,7 @@ class Ledger:
         values = [_to_sql(value) for value in changes.values()]
         with self._transaction():
             self._db.execute(f"update jobs set {assignments} where job = ?", [*values, job.job])
+        self._checkpoint()
         return self.jobs(job=job.job)[0]
 
     def jobs(

@@ -16,6 +16,14 @@ def rehearsal(provider: str, day: date | None = None) -> str:
     return f"{EMULATOR}:{provider}" + (f"@{day}" if day else "")
 
 
+def provider_of(venue: str) -> str:
+    """The provider whose protocol is spoken at a venue; a bare host speaks OpenAI's."""
+    if is_rehearsal(venue):
+        return venue.partition(":")[2].partition("@")[0]
+    name, _, host = venue.partition("@")
+    return "openai" if not host and ("." in name or ":" in name) else name
+
+
 def is_rehearsal(venue: str) -> bool:
     """Whether the embedded emulator answers there."""
     return venue.partition(":")[0] == EMULATOR and not venue.rpartition(":")[2].isdecimal()

@@ -113,3 +113,13 @@ def test_what_was_written_survives_a_kill_right_after(tmp_path: Path) -> None:
     approval = Ledger(path).approval("r")
     assert approval is not None
     assert approval.bound_usd == 2.5
+
+
+@pytest.mark.parametrize("reached", [State.INTENDED, State.UPLOADED, State.CREATED])
+def test_a_copy_of_the_file_alone_knows_every_job_that_may_exist(tmp_path: Path, reached: State) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.intend(job("j1"))
+    if reached is not State.INTENDED:
+        ledger.move(job("j1"), reached)
+    (tmp_path / "copy.sqlite").write_bytes((tmp_path / "ledger.sqlite").read_bytes())
+    assert [each.state for each in Ledger(tmp_path / "copy.sqlite").jobs()] == [reached]

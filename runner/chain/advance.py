@@ -17,6 +17,7 @@ from runner.chain.journal import Point, reached
 from runner.chain.queues import learn
 from runner.chain.runs import Folders, Run, Workspace, read_run
 from runner.chain.standing import LOST, Standing, halted, standing
+from runner.chain.stuck import foreign, give_up_words, is_foreign, name_of, overdue, stopping_since
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
 from runner.providers.base import Gone, JobState, JobStatus, Provider, Unreachable
@@ -159,12 +160,13 @@ class _Visit:
             self._search(job)
             return
         self.statuses[job.job] = status
-        if job.absent_at is not None:
-            job = self.ledger.move(job, job.state, absent_at=None)
+        if job.absent_at is not None or job.created_at is None:
+            made = job.created_at or status.created_at or status.at
+            job = self.ledger.move(job, job.state, absent_at=None, created_at=made)
         if not status.state.has_ended:
             if status.error:
                 self.say(f"Batch {job.batch} of {job.run}: {status.error}")
-            self._cut(job, status)
+            self._watch(job, status)
             return
         if status.learned_queue_tokens is not None:
             learn(self.ledger, job, status.learned_queue_tokens, self.now, self.say)
@@ -179,18 +181,33 @@ class _Visit:
             reached(Point.ENDED)
         self.ended.append((job, status))
 
-    def _cut(self, job: Job, status: JobStatus) -> None:
-        """Cancel a running job of a cancelled run, or one past the deadline; its end is salvaged like any other."""
+    def _watch(self, job: Job, status: JobStatus) -> None:
+        """A running job: cancel it where that is wanted, and say it where no end is to be expected of it."""
+        if status.is_cancelling:
+            job = stopping_since(self.ledger, job, status.at)
+        was_asked = job.cancelling_at is not None
+        is_stopping = self._cut(job, status)
+        if (why := overdue(job, status)) and (was_asked or not is_stopping):
+            stop = "" if was_asked else "`make collect DEADLINE=20h` cancels it and keeps what it has answered, "
+            self.problems[job.run] = f"{name_of(job)} {why}: {stop}{give_up_words(job)}."
+
+    def _cut(self, job: Job, status: JobStatus) -> bool:
+        """Cancel a running job of a cancelled run, or one past the deadline; its end is salvaged like any other.
+
+        Tells whether it was asked to stop just now.
+        """
         age = status.at - (status.created_at or job.created_at or job.intended_at)
         is_late = self.orders.deadline is not None and age > self.orders.deadline and job.run in self.names
         if status.is_cancelling or not (is_late or self.ledger.is_withdrawn(job.run)):
-            return
+            return False
         if job.error == sending.GUESSED:
             self.say(f"{status.provider_job} may be a stranger's: it is not cancelled before its results tell.")
-            return
+            return False
         self.provider.cancel(status.provider_job)
+        stopping_since(self.ledger, job, status.at)
         why = f"it is {duration(age.total_seconds())} old" if is_late else "its run is cancelled"
         self.say(f"Cancelling batch {job.batch} of {job.run} ({why}); what it has answered is kept.")
+        return True
 
     def _salvage(self, job: Job, status: JobStatus) -> None:
         patient = job.ended_at is not None and status.at - job.ended_at < LATE
@@ -217,10 +234,8 @@ class _Visit:
 
     def _search(self, job: Job) -> None:
         """A job that the provider does not know: too new to be seen, another account's, or lost."""
-        if job.account != self.provider.account:
-            raise RunnerError(
-                f"Batch {job.batch} of {job.run} was created with another key; set that one to collect it."
-            )
+        if is_foreign(job, self.provider):
+            raise RunnerError(foreign(job, "created"))
         listing = self.provider.jobs(job.intended_at - sending.LOOK_BACK)
         if sending.ours(self.ledger, job, listing):
             return

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import polars as pl
 
@@ -15,6 +15,7 @@ from runner.chain.prices import bound_of
 from runner.chain.queues import learn, queue_of
 from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.stock import answered, batch_ids
+from runner.chain.stuck import foreign, is_foreign
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
 from runner.providers.base import JobStatus, Listing, NotCreated, Provider, Unclear, Unreachable
@@ -83,7 +84,7 @@ def send(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, now
     except Unclear as doubt:
         say(f"The answer to creating batch {job.batch} was lost ({doubt}); it will be looked for before anything else.")
         return ledger.move(job, State.UNCLEAR, error=str(doubt))
-    job = ledger.move(job, State.CREATED, provider_job=provider_job, created_at=datetime.now(UTC), error=None)
+    job = ledger.move(job, State.CREATED, provider_job=provider_job, error=None)
     reached(Point.CREATED)
     return job
 
@@ -127,11 +128,8 @@ def resolve(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, 
         return _adopt(ledger, provider, job, found, say)
     if not provider.names_jobs and _is_held(ledger, job, listing):
         return job
-    if job.account != provider.account:
-        raise RunnerError(
-            f"Batch {job.batch} of {job.run} was begun with another key (or project), and only its list can tell "
-            f"whether it was created; set that one."
-        )
+    if is_foreign(job, provider):
+        raise RunnerError(foreign(job, "begun"))
     if job.absent_at is None:
         say(
             f"The provider's list does not have batch {job.batch} of {job.run}; a second look, 60 s later, decides "

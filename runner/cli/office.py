@@ -238,7 +238,7 @@ class Office:
             if not may_overrule:
                 raise RunnerError(f"{run.name}: {trouble}", code="stopped", exit_code=1)
             say(f"Stopped so far: {trouble}")
-        return approve(self.workspace, self.ledger, run, shown, budget, _asker(yes), self.now, say, pilot)
+        return approve(self.workspace, self.ledger, run, shown, budget, asker(yes), self.now, say, pilot)
 
     def advance(self, names: Sequence[str], tell: Say = say) -> list[Standing]:
         """Collect what ended and submit what became possible, once."""
@@ -290,7 +290,9 @@ def _nothing_to_buy(shown: Estimate) -> str:
     return f"Nothing to buy: every request is answered{' or in flight' if total.in_flight else ''}."
 
 
-def _asker(yes: bool) -> Any:
+def asker(yes: bool) -> Callable[[str], bool]:
+    """How a question is put: YES=1 says yes; where nobody is there to answer, RunnerError."""
+
     def ask(question: str) -> bool:
         if yes:
             return True

@@ -105,10 +105,11 @@ candidates = together(
     _where,
     _question,
 )
+yes = click.option("--yes", is_flag=True, help="Answer the question about money with yes.")
 spend = together(
     click.option("--budget", type=Amount(), metavar="USD", help="Never buy for more."),
     click.option("--pilot", type=click.IntRange(1), metavar="N", help="Buy only the first N instances for now."),
-    click.option("--yes", is_flag=True, help="Answer the question about money with yes."),
+    yes,
 )
 waits = together(
     click.option("--wait", is_flag=True, help="Keep polling until everything is answered."),

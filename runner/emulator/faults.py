@@ -41,6 +41,7 @@ class Fault:
 
 
 LIST_LAG_S = 45.0
+LIST_LAG_LONG_S = 600.0
 NOT_FOUND_S = 30.0
 LATE_IDS_S = 120.0
 QUOTA_HELD_S = 3 * 24 * 3600.0
@@ -74,6 +75,7 @@ FAULTS: dict[str, Fault] = {
         Fault("slow_trickle", Unit.CALL, 0.5, "A file comes in small pieces, a second in all."),
         # A job's life
         Fault("list_lag", Unit.JOB, 1.0, f"A new job is in lists only after {LIST_LAG_S:.0f} s."),
+        Fault("list_lag_long", Unit.JOB, 1.0, f"A new job is in lists only after {LIST_LAG_LONG_S:.0f} s."),
         Fault("not_found_after_create", Unit.JOB, 1.0, f"A new job is 404 for {NOT_FOUND_S:.0f} s."),
         Fault("late_file_ids", Unit.JOB, 1.0, f"An ended job names its results only {LATE_IDS_S:.0f} s later."),
         Fault("token_limit_exceeded", Unit.JOB, 1.0, "The queue is said to be full though it has room.", (), True),
@@ -84,6 +86,7 @@ FAULTS: dict[str, Fault] = {
         Fault("partially_succeeded", Unit.JOB, 1.0, "The job ends in the state PARTIALLY_SUCCEEDED.", ("google",)),
         Fault("quota_held", Unit.JOB, 1.0, "A cancelled job keeps its place in the queue for 3 days.", ("google",)),
         Fault("stuck", Unit.JOB, 1.0, "The job stays in progress, past its deadline, until it is cancelled.", (), True),
+        Fault("cancel_stuck", Unit.JOB, 1.0, "A job that is cancelled stays in cancelling for good."),
         # A job's results
         Fault("error_file_empty_id", Unit.JOB, 1.0, 'error_file_id is "" instead of null on a clean job.', OPENAI_LIKE),
         Fault("all_failed", Unit.JOB, 1.0, "Every request fails with 500: no output file, nothing billed."),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from runner.emulator import draws
-from runner.emulator.faults import LATE_IDS_S, LIST_LAG_S, NOT_FOUND_S, Faults
+from runner.emulator.faults import LATE_IDS_S, LIST_LAG_LONG_S, LIST_LAG_S, NOT_FOUND_S, Faults
 from runner.emulator.store import Clock, Store, new_id
 from runner.emulator.tariff import tariff
 from runner.emulator.wire import Json
@@ -82,7 +82,8 @@ class Job:
     @property
     def listed_at(self) -> float:
         """From when on it is in lists."""
-        return self.created_at + (LIST_LAG_S if "list_lag" in self.faults else 0.0)
+        lag = LIST_LAG_S if "list_lag" in self.faults else 0.0
+        return self.created_at + (LIST_LAG_LONG_S if "list_lag_long" in self.faults else lag)
 
 
 class Jobs:

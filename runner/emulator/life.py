@@ -126,7 +126,7 @@ class Life:
         completed, failed = self.progress(job, at)
         if "cancelled_partial" in job.faults and job.state == "in_progress":
             completed, failed = self._part(job), 0
-        ends = at + self._draw(CANCELLING_S, "cancelling", job)
+        ends = None if "cancel_stuck" in job.faults else at + self._draw(CANCELLING_S, "cancelling", job)
         self._jobs.update(job, state="cancelling", cancelling_at=at, completed=completed, failed=failed, next_at=ends)
 
     def _run(self, job: Job, at: float, state: str, answered: int | None, ending: str = "", **changes: object) -> None:

@@ -37,6 +37,7 @@ def read_job(batch: dict[str, Any], at: datetime) -> JobStatus:
         failed=counts["errored"] if state.has_ended else None,
         retain_until=created_at + RETENTION if created_at else None,
         is_cancelling=batch.get("processing_status") == "canceling",
+        expires_at=as_moment(batch.get("expires_at")),
     )
 
 

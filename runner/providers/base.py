@@ -60,7 +60,7 @@ class JobStatus:
     ``error_code`` its code;
     ``learned_queue_tokens`` the true queue limit where such a failure names it. Counts are None where the
     provider does not tell them while running; ``total`` is every request of the job. ``is_cancelling`` when a
-    running job was asked to stop.
+    running job was asked to stop. ``expires_at`` is when it will have ended by the provider's own word.
     """
 
     provider_job: str
@@ -77,6 +77,7 @@ class JobStatus:
     learned_queue_tokens: int | None = None
     retain_until: datetime | None = None
     is_cancelling: bool = False
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ RETENTION = timedelta(weeks=6)
 """How long results are kept after the end: https://ai.google.dev/gemini-api/docs/batch-api."""
 
 WINDOW = timedelta(hours=48)
+"""A job that is pending or running for longer expires."""
 
 LATE_FILES = timedelta(minutes=15)
 """How long a batch that ended with answers may name no results before that is believed."""
@@ -61,6 +62,7 @@ def read_job(operation: dict[str, Any], at: datetime) -> JobStatus:
         error=shorten(sentence_of(error)),
         retain_until=ended_at + RETENTION if ended_at else None,
         is_cancelling=word == "CANCELLING",
+        expires_at=created_at + WINDOW if created_at else None,
     )
 
 

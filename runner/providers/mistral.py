@@ -16,7 +16,7 @@ import orjson
 from runner.providers.account import read_key
 from runner.providers.base import Gone, JobStatus, KeptFile, Listing, Unreachable, is_past
 from runner.providers.hosts import Host
-from runner.providers.loose import as_count, as_list, as_object, as_text, clock
+from runner.providers.loose import as_count, as_list, as_moment, as_object, as_text, clock
 from runner.providers.openai import OpenAIProvider, kept_file
 from runner.providers.openai_client import id_of
 from runner.providers.openai_jobs import TAG
@@ -156,6 +156,7 @@ class MistralProvider(OpenAIProvider):
 
 def as_batch(job: dict[str, Any]) -> dict[str, Any]:
     """Mistral's job in the fields of OpenAI's batch object; what is of the wrong kind counts as absent."""
+    created = as_moment(job.get("created_at"))
     inputs = [as_text(file_id) for file_id in as_list(job.get("input_files"))]
     return {
         "id": job.get("id"),
@@ -164,6 +165,7 @@ def as_batch(job: dict[str, Any]) -> dict[str, Any]:
         "output_file_id": job.get("output_file"),
         "error_file_id": job.get("error_file"),
         "created_at": job.get("created_at"),
+        "expires_at": (created + timedelta(hours=WINDOW_HOURS)).isoformat() if created else None,
         "completed_at": job.get("completed_at"),
         "request_counts": {
             "total": job.get("total_requests"),

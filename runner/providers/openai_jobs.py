@@ -73,6 +73,7 @@ def read_job(
         learned_queue_tokens=queue_limit(sentence),
         retain_until=ended_at + kept if ended_at else None,
         is_cancelling=status == "cancelling",
+        expires_at=as_moment(batch.get("expires_at") or batch.get("job_deadline")),  # the latter is Together's
     )
 
 

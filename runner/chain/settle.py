@@ -1,0 +1,89 @@
+"""The user's words about jobs that cannot be brought to an end in any other way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+
+from runner.chain.runs import Workspace
+from runner.chain.standing import LOST
+from runner.chain.stuck import is_foreign, name_of, overdue, stopping_since
+from runner.errors import RunnerError
+from runner.ledger import OPEN, Job, Ledger, State
+from runner.providers.base import Gone, JobStatus, Provider, Unreachable
+from runner.reporting.words import usd
+
+Say = Callable[[str], None]
+Ask = Callable[[str], bool]
+
+
+def find_job(ledger: Ledger, name: str) -> Job:
+    """The job of this name, ours or the provider's. Raises RunnerError when there is none."""
+    found = [job for job in ledger.jobs() if name in (job.job, job.provider_job)]
+    if found:
+        return found[-1]
+    out = ", ".join(job.job for job in ledger.jobs(states=OPEN)) or "none"
+    raise RunnerError(f"There is no job {name!r} in the ledger; those that are out: {out}.")
+
+
+def give_up(
+    workspace: Workspace, ledger: Ledger, provider: Provider, name: str, ask: Ask, now: datetime, say: Say
+) -> bool:
+    """Count a stuck job as paid and let its requests go; False when the user said no.
+
+    Raises RunnerError where it is not stuck: what runs, or is being looked for, ends by itself.
+    """
+    job = find_job(ledger, name)
+    why = _why_stuck(ledger, provider, job)
+    money = "an unknown sum" if job.reserved_usd is None else f"{usd(job.reserved_usd)}, its bound,"
+    say(f"{name_of(job)} {why}. Its {job.n:,} requests may have been answered, and paid for.")
+    if not ask(f"Give it up: {money} counts as spent, and `make submit` may buy its requests again?"):
+        return False
+    with workspace.locked(say):
+        job = find_job(ledger, name)
+        why = _why_stuck(ledger, provider, job)
+        if job.provider_job and not is_foreign(job, provider):
+            with suppress(Unreachable, Gone):
+                provider.cancel(job.provider_job)
+        ledger.move(job, State.CLOSED, error=f"{LOST}given up ({why})", billed_usd=job.reserved_usd, ended_at=now)
+    say(
+        f"{job.job} is given up. `make submit` shows what its requests cost again and asks; should the job turn up, "
+        f"`persona-runner orphans` lists it and --adopt takes its answers home."
+    )
+    return True
+
+
+def _why_stuck(ledger: Ledger, provider: Provider, job: Job) -> str:
+    """What keeps the job from an end. Raises RunnerError where nothing does."""
+    if job.state not in OPEN:
+        raise RunnerError(f"{name_of(job)} is {job.state}: there is nothing to give up.")
+    if job.state is State.INTENDED:
+        raise RunnerError(f"{name_of(job)} was never created and cost nothing: `make collect` sends it.")
+    if job.provider_job is None:
+        if is_foreign(job, provider):
+            return "was begun with another key (or project), and only its list can tell whether it was created"
+        raise RunnerError(f"{name_of(job)} is being looked for: `make collect` twice, 60 s apart, decides.")
+    try:
+        status = provider.status(job.provider_job)
+    except Gone as gone:
+        if is_foreign(job, provider):
+            return f"was created with another key (or project), and this one does not know it ({gone})"
+        raise RunnerError(f"{name_of(job)} is not known just now: `make collect` twice, 60 s apart, decides.") from None
+    except Unreachable as trouble:
+        if trouble.is_refusal:
+            return f"cannot be asked about: {job.venue} refuses the key ({trouble})"
+        raise RunnerError(f"{job.venue} could not be asked about {job.job}: {trouble}", exit_code=1) from None
+    return _why_running(ledger, job, status)
+
+
+def _why_running(ledger: Ledger, job: Job, status: JobStatus) -> str:
+    if status.state.has_ended:
+        raise RunnerError(f"{name_of(job)} has ended: `make collect` brings its answers home.")
+    if status.is_cancelling:
+        job = stopping_since(ledger, job, status.at)
+    why = overdue(job, status)
+    if why is None:
+        how = "is being stopped, which may take 30 minutes" if status.is_cancelling else "runs normally"
+        raise RunnerError(f"{name_of(job)} {how}: `make collect` brings its answers home, `make cancel` stops its run.")
+    return why
