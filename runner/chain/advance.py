@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from runner.chain import collect, sending, stock, submit
+from runner.chain.deleted import unknown_jobs
 from runner.chain.journal import Point, reached
 from runner.chain.queues import learn
 from runner.chain.runs import Folders, Run, Workspace, read_run
@@ -22,6 +23,7 @@ from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
 from runner.providers.base import Gone, JobState, JobStatus, Provider, Unreachable
 from runner.reporting.words import duration
+from runner.venues import provider_of
 
 Say = Callable[[str], None]
 Connect = Callable[[str, str], Provider]
@@ -55,16 +57,21 @@ def advance(
     Holds the workspace lock while it works and never while it waits, nor while result files arrive. Jobs of other
     runs at the same venue and model are collected too: their answers may be ours.
     """
-    runs = [read_run(workspace, name) for name in names]
+    runs = [read_run(workspace, name) for name in names if Folders(workspace, name).run_json.exists()]
     visits: list[tuple[list[Run], _Visit | str]] = []
     with workspace.locked(say):
-        for provider, venue, model in sorted({(r.asked.provider, r.asked.venue, r.asked.model) for r in runs}):
+        asked = {(run.asked.provider, run.asked.venue, run.asked.model) for run in runs}
+        blind = [job for job in unknown_jobs(workspace, ledger) if job.run in names]
+        asked |= {(provider_of(job.venue), job.venue, job.model) for job in blind}
+        for provider, venue, model in sorted(asked):
             together = [run for run in runs if (run.asked.venue, run.asked.model) == (venue, model)]
             try:
                 visit = _Visit(
                     workspace, ledger, connect(provider, venue), venue, model, now, say, orders, frozenset(names)
                 )
             except RunnerError as error:  # the others go on
+                if not together:
+                    say(error.sentence)
                 visits.append((together, error.sentence))
                 continue
             visit.settle()
@@ -105,8 +112,14 @@ class _Visit:
         """Take every job as far as it will go; trouble with one stops neither the others nor other runs."""
         for job in stock.lost_parts(self.workspace, self.ledger, self.venue, self.model):
             self._guarded(job, self._restore)
-        for job in self.ledger.jobs(venue=self.venue, model=self.model, states=[*OPEN, State.COLLECTED]):
-            self._guarded(job, self._step)
+        seen: set[str] = set()
+        while new := [job for job in self._unfinished() if job.job not in seen]:  # twins that are found on the way too
+            for job in new:
+                seen.add(job.job)
+                self._guarded(job, self._step)
+
+    def _unfinished(self) -> list[Job]:
+        return self.ledger.jobs(venue=self.venue, model=self.model, states=[*OPEN, State.COLLECTED])
 
     def download(self) -> None:
         """Fetch what ended: outside of the lock, for a download may take as long as it likes."""
@@ -129,7 +142,7 @@ class _Visit:
             work(job)
         except (RunnerError, OSError) as trouble:
             self.problems[job.run] = _sentence(trouble)
-            if job.run not in self.names:
+            if job.run not in self.names or not Folders(self.workspace, job.run).run_json.exists():
                 self.say(_sentence(trouble))
         except Unreachable as trouble:
             if trouble.is_refusal:
@@ -163,6 +176,8 @@ class _Visit:
         if job.absent_at is not None or job.created_at is None:
             made = job.created_at or status.created_at or status.at
             job = self.ledger.move(job, job.state, absent_at=None, created_at=made)
+        if job.remade_at is not None:
+            job = sending.look_for_twin(self.workspace, self.ledger, self.provider, job, status, self.say)
         if not status.state.has_ended:
             if status.error:
                 self.say(f"Batch {job.batch} of {job.run}: {status.error}")
@@ -198,7 +213,8 @@ class _Visit:
         """
         age = status.at - (status.created_at or job.created_at or job.intended_at)
         is_late = self.orders.deadline is not None and age > self.orders.deadline and job.run in self.names
-        if status.is_cancelling or not (is_late or self.ledger.is_withdrawn(job.run)):
+        is_double = sending.is_double(self.ledger, job)
+        if status.is_cancelling or not (is_late or is_double or self.ledger.is_withdrawn(job.run)):
             return False
         if job.error == sending.GUESSED:
             self.say(f"{status.provider_job} may be a stranger's: it is not cancelled before its results tell.")
@@ -206,6 +222,7 @@ class _Visit:
         self.provider.cancel(status.provider_job)
         stopping_since(self.ledger, job, status.at)
         why = f"it is {duration(age.total_seconds())} old" if is_late else "its run is cancelled"
+        why = "another job asks the same" if is_double else why
         self.say(f"Cancelling batch {job.batch} of {job.run} ({why}); what it has answered is kept.")
         return True
 
@@ -277,7 +294,8 @@ class _Visit:
         """What stops another run whose open jobs hold all that this one still waits for."""
         out = self.ledger.jobs(venue=self.venue, model=self.model, states=OPEN)
         mine = stock.request_ids(Folders(self.workspace, run.name)).implode()
-        holders = [job for job in out if stock.batch_ids(self.workspace, job).is_in(mine).any()]
+        asked = [(job, stock.known_ids(self.workspace, job)) for job in out]
+        holders = [job for job, ids in asked if ids is not None and ids.is_in(mine).any()]
         stuck = [job.run for job in holders if job.run in self.problems]
         return self.problems[stuck[0]] if stuck and len(stuck) == len(holders) else None
 

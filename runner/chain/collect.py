@@ -14,12 +14,13 @@ from typing import BinaryIO
 
 import polars as pl
 
+from runner.chain.deleted import run_of
 from runner.chain.files import sync_folder, write_frame, written
 from runner.chain.journal import Point, reached
 from runner.chain.prices import bound_price_at, with_bound, with_cost
 from runner.chain.returned import other_models, swap_sentence
-from runner.chain.runs import Folders, Run, Workspace, read_run
-from runner.chain.stock import FINAL_WORDS, MAX_ATTEMPTS, attempts, batch_ids, sizes
+from runner.chain.runs import Folders, Run, Workspace
+from runner.chain.stock import FINAL_WORDS, MAX_ATTEMPTS, attempts, known_ids, sizes
 from runner.ledger import Job, Ledger, State
 from runner.providers.base import ACCOUNT_TROUBLE, Gone, JobState, JobStatus, Provider, Unreachable
 from runner.providers.lenient import load_object
@@ -126,7 +127,7 @@ def _take_home(
         (folders.raw / f"{job.job}.quarantine.jsonl").unlink(missing_ok=True)
         raise NotOurs
     _report(reading, folders, job, say)
-    _report_models(read_run(workspace, job.run), part, job, say)
+    _report_models(run_of(workspace, job.run), part, job, say)
     reading.rows.clear()  # they stand in the part
     path = folders.part(job.job)
     write_frame(path, part)
@@ -154,12 +155,13 @@ def read_part(
     keep: Keep = ignore,
 ) -> tuple[Reading, pl.DataFrame]:
     """What result files say, and the part made from it; writes nothing, but for what ``keep`` does with bad lines."""
-    expected = frozenset(batch_ids(workspace, job))
-    reading = read_results(provider, files, expected, keep)
+    ids = known_ids(workspace, job)
+    reading = read_results(provider, files, None if ids is None else frozenset(ids), keep)
+    expected = reading.ids if ids is None else frozenset(ids)
     if any(map(_is_cut, files)):  # what did not come was billed like the rest: a loss, not an absence
         reading = replace(reading, unreadable_ids=expected - {request_id for request_id, _ in reading.rows})
     tries = attempts(workspace, ledger, job.venue, job.model, expected)
-    part = _part(reading, expected, tries, job, status, read_run(workspace, job.run))
+    part = _part(reading, expected, tries, job, status, run_of(workspace, job))
     return reading, _with_losses(workspace, part, job, reading.unreadable_ids)
 
 
@@ -167,7 +169,9 @@ def _with_losses(workspace: Workspace, part: pl.DataFrame, job: Job, lost: froze
     """A line that cannot be read was billed all the same: it counts at its bound, so that no bill is understated."""
     if not lost or part["cost_usd"].null_count() == part.height:
         return part
-    run = read_run(workspace, job.run)
+    if not Folders(workspace, job.run).bodies(job.stage).exists():
+        return _at_most(part, job, next(iter(lost)))
+    run = run_of(workspace, job)
     rows = sizes(Folders(workspace, job.run), job.stage)
     columns = rows.filter(pl.col("request_id").is_in(list(lost))).collect()
     bounds = with_bound(columns, bound_price_at(run, job.intended_at)).select("request_id", "bound_usd")
@@ -175,6 +179,15 @@ def _with_losses(workspace: Workspace, part: pl.DataFrame, job: Job, lost: froze
         part.join(bounds, on="request_id", how="left", maintain_order="left")
         .with_columns(cost_usd=pl.coalesce("bound_usd", "cost_usd"))
         .drop("bound_usd")
+    )
+
+
+def _at_most(part: pl.DataFrame, job: Job, lost: str) -> pl.DataFrame:
+    """The same where the prompts were deleted: one lost line takes all that the whole job may have cost."""
+    rest = float(part["cost_usd"].fill_null(0.0).sum())
+    most = max(0.0, (job.reserved_usd or 0.0) - rest)
+    return part.with_columns(
+        cost_usd=pl.when(pl.col("request_id") == lost).then(most).otherwise(pl.col("cost_usd").fill_null(0.0))
     )
 
 
@@ -226,9 +239,18 @@ class Reading:
     unknown: int
     why: str | None = None
 
+    @property
+    def ids(self) -> frozenset[str]:
+        """Whatever it names."""
+        return frozenset(request_id for request_id, _ in self.rows) | self.unreadable_ids
 
-def read_results(provider: Provider, files: Iterable[Path], expected: frozenset[str], keep: Keep = ignore) -> Reading:
+
+def read_results(
+    provider: Provider, files: Iterable[Path], expected: frozenset[str] | None, keep: Keep = ignore
+) -> Reading:
     """Read every line of output and error files; a bad line goes to ``keep`` and never stops the others.
+
+    Where it is not known what is ``expected`` any more, whatever may be an id of ours is.
 
     Of several rows for one choice a final one beats one to retry, and the first ok wins.
     """
@@ -244,12 +266,12 @@ def read_results(provider: Provider, files: Iterable[Path], expected: frozenset[
             except ValueError as trouble:
                 keep(line)
                 bad, why = bad + 1, why or shorten(str(trouble))
-                bad_ids.update(name for match in _ID.finditer(line) if (name := match[1].decode()) in expected)
+                bad_ids.update(name for match in _ID.finditer(line) if _is_one_of(name := match[1].decode(), expected))
                 del line
                 continue
             for response in responses:
                 key = (response.request_id, response.choice)
-                if response.request_id not in expected:
+                if not _is_one_of(response.request_id, expected):
                     unknown += 1
                 elif key not in rows:
                     rows[key] = response
@@ -260,6 +282,10 @@ def read_results(provider: Provider, files: Iterable[Path], expected: frozenset[
             del line, responses  # or a long one would stay while the next is read
     answered = {request_id for request_id, _ in rows}
     return Reading(rows, bad, frozenset(bad_ids) - answered, duplicated, unknown, why)
+
+
+def _is_one_of(request_id: str, expected: frozenset[str] | None) -> bool:
+    return bool(_ID.fullmatch(f'"{request_id}"'.encode())) if expected is None else request_id in expected
 
 
 def _rank(status: Status) -> int:

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -270,6 +271,11 @@ def run_names(workspace: Workspace) -> list[str]:
     """Built runs, the most recently used last."""
     paths = sorted(workspace.batches.glob("*/run.json"), key=lambda path: path.stat().st_mtime_ns)
     return [path.parent.name for path in paths]
+
+
+def new_name(run: str, stage: int, batch: int) -> str:
+    """A name for the job of a batch that nobody has used: the tag by which the provider's list tells it."""
+    return f"{run.rsplit('__', 1)[1]}-{stage}-{batch:04d}-{secrets.token_hex(4)}"
 
 
 def touch(workspace: Workspace, name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -10,11 +9,12 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
+from runner.chain.files import write_frame
 from runner.chain.journal import Point, reached
 from runner.chain.prices import bound_of
 from runner.chain.queues import learn, queue_of
-from runner.chain.runs import Folders, Run, Workspace
-from runner.chain.stock import answered, batch_ids
+from runner.chain.runs import Folders, Run, Workspace, new_name
+from runner.chain.stock import answered, known_ids
 from runner.chain.stuck import foreign, is_foreign
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
@@ -33,7 +33,7 @@ GUESSED = "taken for it by its size; its results will tell"
 def new_job(run: Run, account: str, stage: int, batch: int, bounded: pl.DataFrame, at: datetime) -> Job:
     """The ledger's row for a batch of these requests (with their bounds), intended at ``at``."""
     return Job(
-        job=f"{run.name.rsplit('__', 1)[1]}-{stage}-{batch:04d}-{secrets.token_hex(4)}",
+        job=new_name(run.name, stage, batch),
         venue=run.asked.venue,
         account=account,
         model=run.asked.model,
@@ -125,7 +125,7 @@ def resolve(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, 
         return send(workspace, ledger, provider, job, now, say)
     listing = provider.jobs(job.intended_at - LOOK_BACK)
     if found := _found(ledger, provider, job, listing):
-        return _adopt(ledger, provider, job, found, say)
+        return _adopt(workspace, ledger, provider, job, found, say)
     if not provider.names_jobs and _is_held(ledger, job, listing):
         return job
     if is_foreign(job, provider):
@@ -138,7 +138,7 @@ def resolve(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, 
         return ledger.move(job, job.state, absent_at=listing.at)
     if listing.at - job.absent_at < ABSENCE:
         return job
-    job = ledger.move(job, State.INTENDED, absent_at=None)
+    job = ledger.move(job, State.INTENDED, absent_at=None, remade_at=listing.at)
     if withdrawn or _is_superfluous(workspace, ledger, job):
         return close_unsent(ledger, provider, job)
     limits = provider.limits(job.model)
@@ -157,12 +157,15 @@ def is_looking(ledger: Ledger, venue: str, account: str) -> bool:
 
 
 def _is_superfluous(workspace: Workspace, ledger: Ledger, job: Job) -> bool:
-    """Whether something that a job would ask is answered, or on its way in another, since it was intended."""
-    ids = batch_ids(workspace, job)
+    """Whether a job need not be sent: its batch was deleted, or something in it is answered or on its way since."""
+    ids = known_ids(workspace, job)
+    if ids is None or not Folders(workspace, job.run).batch(job.stage, job.batch).exists():
+        return True
     if not answered(workspace, ledger, job.venue, job.model, ids).is_empty():
         return True
     others = [each for each in ledger.jobs(venue=job.venue, model=job.model, states=OPEN) if each.job != job.job]
-    return any(batch_ids(workspace, each).is_in(ids.implode()).any() for each in others)
+    flying = [known_ids(workspace, each) for each in others]
+    return any(each is None or each.is_in(ids.implode()).any() for each in flying)
 
 
 def close_unsent(ledger: Ledger, provider: Provider, job: Job) -> Job:
@@ -187,7 +190,7 @@ def ours(ledger: Ledger, job: Job, listing: Listing) -> list[JobStatus]:
         status
         for status in listing.jobs
         if status.provider_job == job.provider_job
-        or status.tag == job.job
+        or (status.tag == job.job and status.provider_job not in taken)
         or (job.file_id is not None and status.file_id == job.file_id and status.provider_job not in taken)
     ]
 
@@ -212,12 +215,12 @@ def _is_held(ledger: Ledger, job: Job, listing: Listing) -> bool:
     return bool((held & alike) - ledger.refuted(job))
 
 
-def _adopt(ledger: Ledger, provider: Provider, job: Job, found: list[JobStatus], say: Say) -> Job:
+def _adopt(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, found: list[JobStatus], say: Say) -> Job:
     first, *others = found
     if provider.names_jobs:
         say(f"Batch {job.batch} of {job.run} had been created ({first.provider_job}); taken up again.")
         for other in others:
-            say(f"The provider also lists {other.provider_job} for it: a double; cancel it there.")
+            _take_twin(workspace, ledger, job, other, None, say)
     else:
         say(
             f"Batch {job.batch} of {job.run} is taken for {first.provider_job}, which has as many requests and a "
@@ -233,11 +236,67 @@ def _adopt(ledger: Ledger, provider: Provider, job: Job, found: list[JobStatus],
     )
 
 
+def look_for_twin(
+    workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, status: JobStatus, say: Say
+) -> Job:
+    """Look once more for the first job of a batch that was created twice: a list that lags may have hidden it.
+
+    Until this one has ended, at each look at it. What is found has a row of its own, which holds its money back.
+    """
+    listing = provider.jobs(job.intended_at - LOOK_BACK)
+    found = [each for each in _found(ledger, provider, job, listing) if each.provider_job != job.provider_job]
+    if provider.names_jobs:
+        for twin in found:
+            _take_twin(workspace, ledger, job, twin, None, say)
+    elif not any(each.twin_of == job.job for each in ledger.jobs(run=job.run, states=OPEN)):
+        earlier = [each for each in found if each.created_at and job.remade_at and each.created_at <= job.remade_at]
+        for twin in earlier[:1]:  # one create was lost, so one of them at most is ours
+            _take_twin(workspace, ledger, job, twin, GUESSED, say)
+    return ledger.move(job, job.state, remade_at=None) if status.state.has_ended else job
+
+
+def _take_twin(workspace: Workspace, ledger: Ledger, job: Job, twin: JobStatus, doubts: str | None, say: Say) -> None:
+    """Enter a double of a job: both may be billed, and what both answer is kept."""
+    say(f"The provider also lists {twin.provider_job} for batch {job.batch} of {job.run}: both count until they end.")
+    number = ledger.next_batch(job.run, job.stage)
+    ids = known_ids(workspace, job)
+    if ids is not None:
+        write_frame(Folders(workspace, job.run).batch_ids(job.stage, number), ids.to_frame("request_id"))
+    ledger.intend(
+        replace(
+            job,
+            job=new_name(job.run, job.stage, number),
+            batch=number,
+            sha256="",
+            state=State.CREATED,
+            file_id=None,
+            provider_job=twin.provider_job,
+            created_at=twin.created_at,
+            absent_at=None,
+            ended_at=twin.at if twin.state.has_ended else None,
+            error=doubts,
+            remade_at=None,
+            twin_of=job.job,
+        )
+    )
+
+
+def is_double(ledger: Ledger, job: Job) -> bool:
+    """Whether another job answers the same: a twin is stopped, and so is one whose twin has ended already."""
+    return job.twin_of is not None or any(
+        each.twin_of == job.job and each.ended_at and each.error != GUESSED for each in ledger.jobs(run=job.run)
+    )
+
+
 def doubt(ledger: Ledger, job: Job, say: Say) -> Job:
     """The job that was taken for this one answered other requests: it goes on being looked for."""
     assert job.provider_job is not None
     say(f"{job.provider_job} answers other requests than batch {job.batch} of {job.run}: it was not that one.")
     ledger.refute(job, job.provider_job)
+    if job.twin_of:
+        for first in ledger.jobs(job=job.twin_of):
+            ledger.refute(first, job.provider_job)
+        return ledger.move(job, State.CLOSED, error="it was somebody else's", billed_usd=0.0)
     return ledger.move(
         job, State.UNCLEAR, provider_job=None, created_at=None, ended_at=None, absent_at=None, error=None
     )

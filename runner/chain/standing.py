@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 
 import polars as pl
 
+from runner.chain.deleted import fetched_blindly, unknown_jobs
 from runner.chain.prices import bound_price_at, with_bound
 from runner.chain.queues import whole_instances
 from runner.chain.runs import Folders, Run, Workspace, read_run
-from runner.chain.stock import Out, answered, out, request_ids, room_usd, to_buy
+from runner.chain.stock import Out, answered, known_ids, out, request_ids, room_usd, to_buy
 from runner.ledger import OPEN, Approval, Job, Ledger, State
 from runner.providers.base import JobStatus
 
@@ -184,13 +185,37 @@ def halted(workspace: Workspace, ledger: Ledger, run: Run) -> str | None:
     approval = ledger.approval(run.name)
     if approval is None:
         return None
-    for job in ledger.jobs(run=run.name):
-        if (job.error or "").startswith(LOST) and job.ended_at and job.ended_at > approval.at:
+    return (
+        _unknown(workspace, ledger, run)
+        or _lost(workspace, ledger, run, approval)
+        or _pilot_loss(workspace, ledger, run, approval.at)
+    )
+
+
+def _unknown(workspace: Workspace, ledger: Ledger, run: Run) -> str | None:
+    """Whether some job may hold requests of this run without anything here telling so."""
+    for job in unknown_jobs(workspace, ledger, venue=run.asked.venue, model=run.asked.model):
+        return fetched_blindly(job)
+    return None
+
+
+def _lost(workspace: Workspace, ledger: Ledger, run: Run, approval: Approval) -> str | None:
+    """Whether answers of this run, or what may be some, were lost since the yes, whoever had bought them."""
+    lost = [
+        job
+        for job in ledger.jobs(venue=run.asked.venue, model=run.asked.model)
+        if (job.error or "").startswith(LOST) and job.ended_at and job.ended_at > approval.at
+    ]
+    for job in lost:
+        ids = known_ids(workspace, job)
+        mine = request_ids(Folders(workspace, run.name))
+        if job.run == run.name or ids is None or ids.is_in(mine.implode()).any():
+            whose = "" if job.run == run.name else f" of {job.run}"
             return (
-                f"batch {job.batch} ({job.n:,} requests) is {job.error}. Nothing of it is bought again unasked: "
+                f"batch {job.batch}{whose} ({job.n:,} requests) is {job.error}. Nothing of it is bought again unasked: "
                 f"`make submit` shows what that costs."
             )
-    return _pilot_loss(workspace, ledger, run, approval.at)
+    return None
 
 
 def _pilot_loss(workspace: Workspace, ledger: Ledger, run: Run, approved_at: datetime) -> str | None:

@@ -124,7 +124,7 @@ def request_ids(folders: Folders) -> pl.Series:
     return pl.concat(found)["request_id"] if found else pl.Series("request_id", [], pl.String())
 
 
-def lost_parts(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> list[Job]:
+def lost_parts(workspace: Workspace, ledger: Ledger, venue: str | None, model: str | None) -> list[Job]:
     """Jobs whose answers were on the disk and are not any more: paid for, so not to be bought again."""
     jobs = ledger.jobs(venue=venue, model=model)
     return [job for job in jobs if job.part and not (workspace.root / job.part).exists()]
@@ -133,13 +133,16 @@ def lost_parts(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> 
 def held(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> pl.DataFrame:
     """Requests in any open or unresolved job of the venue and model, over all runs: never to be bought again.
 
+    Where a file that says what a job asks was deleted, nothing is bought at all (``deleted.unknown_jobs``).
+
     request_id, the ``run`` whose job holds it, and ``is_sent``: whether the job is or may be at the provider.
     """
     lost = lost_parts(workspace, ledger, venue, model)
     jobs = [(job, job.state in SENT) for job in ledger.jobs(venue=venue, model=model, states=OPEN)]
     found = [
-        batch_ids(workspace, job).to_frame().with_columns(run=pl.lit(job.run), is_sent=pl.lit(is_sent))
+        ids.to_frame().with_columns(run=pl.lit(job.run), is_sent=pl.lit(is_sent))
         for job, is_sent in [*jobs, *((job, True) for job in lost)]
+        if (ids := known_ids(workspace, job)) is not None
     ]
     return pl.concat(found) if found else pl.DataFrame(schema=_HELD)
 
@@ -178,15 +181,24 @@ def out(workspace: Workspace, ledger: Ledger, run: Run, ids: pl.Series) -> Out:
     )
 
 
-def batch_ids(workspace: Workspace, job: Job) -> pl.Series:
-    """The requests of a batch. Raises RunnerError when the file that says so was deleted."""
+def known_ids(workspace: Workspace, job: Job) -> pl.Series | None:
+    """The requests of a batch: by its own list, else by its answers; None where both were deleted."""
     path = Folders(workspace, job.run).batch_ids(job.stage, job.batch)
-    if not path.exists():
-        raise RunnerError(
-            f"{path.relative_to(workspace.root)} is gone, and with it what batch {job.batch} asked for; restore it "
-            f"(answers still to come, or in {Folders(workspace, job.run).raw.relative_to(workspace.root)})."
-        )
-    return pl.read_parquet(path, columns=["request_id"])["request_id"]
+    if path.exists():
+        return pl.read_parquet(path, columns=["request_id"])["request_id"]
+    part = workspace.root / job.part if job.part else None
+    if part is None or not part.exists():
+        return None
+    return pl.read_parquet(part, columns=["request_id"])["request_id"].unique(maintain_order=True)
+
+
+def batch_ids(workspace: Workspace, job: Job) -> pl.Series:
+    """The requests of a batch. Raises RunnerError when the files that say so were deleted."""
+    ids = known_ids(workspace, job)
+    if ids is None:
+        path = Folders(workspace, job.run).batch_ids(job.stage, job.batch)
+        raise RunnerError(f"{path.relative_to(workspace.root)} is gone, and with it what batch {job.batch} asked for.")
+    return ids
 
 
 def sizes(folders: Folders, stage: int) -> pl.LazyFrame:

@@ -18,9 +18,10 @@ import polars as pl
 
 from runner.benchmarks import find_task
 from runner.chain.collect import read_part
+from runner.chain.deleted import run_of
 from runner.chain.files import write_frame
 from runner.chain.provenance import digests_of, instances_digest
-from runner.chain.runs import Folders, Run, Workspace, read_run
+from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.score import score
 from runner.chain.stock import parts
 from runner.errors import RunnerError
@@ -133,7 +134,7 @@ def _parts(workspace: Workspace, again: Workspace, ledger: Ledger, run: Run, dec
             if job.job in wanted:
                 lacking.append(job.job)
             continue
-        provider = decoder(read_run(workspace, job.run))
+        provider = decoder(run_of(workspace, job))
         _, part = read_part(again, ledger, provider, job, files, _status(job, pl.read_parquet(path)))
         write_frame(Folders(again, job.run).part(job.job), part)
         read += len(files)

@@ -108,7 +108,7 @@ def collect(
     """Collect what is finished and submit what became possible: of all open runs, or of one."""
     with office() as here:
         here.obey(tier, deadline, keep_files)
-        names = here.open_runs(chosen)
+        names = here.open_runs(chosen) + here.deleted_runs()
         if not names:
             say("Nothing is open: every run that was approved, and not cancelled, has its answers.")
             if as_json:
@@ -116,7 +116,7 @@ def collect(
             return
         standings = here.wait(names, poll) if wait else here.advance(names)
         _show_standings(here, standings, as_json)
-        problems(standings)
+        problems(standings, here.blind())
 
 
 @click.command()
@@ -176,10 +176,14 @@ def status(as_json: bool, exit_code: bool, **chosen: Any) -> None:
     from runner.chain.views import standing_notes
 
     with office() as here:
-        names = here.open_runs(chosen) or [here.pick(chosen).name]
+        blind = here.blind()
+        names = here.open_runs(chosen)
+        if not names and not blind:
+            names = [here.pick(chosen).name]
         standings = here.standings(names)
-        _show_standings(here, standings, as_json, standing_notes(standings, here.ledger, here.limits))
-    if exit_code and any(standing.trouble or standing.needs_yes for standing in standings):
+        notes = [*standing_notes(standings, here.ledger, here.limits), *blind]
+        _show_standings(here, standings, as_json, notes)
+    if exit_code and (blind or any(standing.trouble or standing.needs_yes for standing in standings)):
         sys.exit(1)
     if exit_code and not all(standing.is_complete for standing in standings):
         sys.exit(WAITING)

@@ -20,6 +20,7 @@ from runner.chain.advance import Orders, advance
 from runner.chain.approve import approve, withdraw
 from runner.chain.build import Wanted, build
 from runner.chain.calibrate import calibrate
+from runner.chain.deleted import fetched_blindly, unknown_jobs
 from runner.chain.estimate import estimate
 from runner.chain.runs import Run, Workspace, latest_run, read_run, touch
 from runner.chain.standing import Standing, halted, open_runs, standing
@@ -185,6 +186,14 @@ class Office:
             return [self.pick(options).name]
         return open_runs(self.workspace, self.ledger)
 
+    def deleted_runs(self) -> list[str]:
+        """Runs with a job whose requests nothing here tells any more: it is brought home whatever is asked."""
+        return list(dict.fromkeys(job.run for job in unknown_jobs(self.workspace, self.ledger)))
+
+    def blind(self) -> list[str]:
+        """What is said of such jobs."""
+        return [fetched_blindly(job) for job in unknown_jobs(self.workspace, self.ledger)]
+
     def is_named(self, options: Mapping[str, Any]) -> bool:
         """Whether the options choose a run."""
         return any(options[name] for name in ("run_name", "model", "task", "protocol", "emulate"))
@@ -337,8 +346,9 @@ def check_selected(run: Run) -> None:
         raise RunnerError(run.explanation, code="empty_selection", exit_code=1)
 
 
-def problems(standings: Iterable[Standing]) -> None:
-    """End with exit code 1 when a run cannot go on by itself, or something of it was to be sent and was not."""
+def problems(standings: Iterable[Standing], others: Iterable[str] = ()) -> None:
+    """End with exit code 1 when a run cannot go on by itself, was to send and did not, or of what ``others`` say."""
     said = [f"{each.run.name}: {each.trouble}" for each in standings if each.trouble]
+    said += [sentence for sentence in others if not any(sentence in each for each in said)]
     if said:
         raise RunnerError("\n".join(said), code="stopped", exit_code=1)

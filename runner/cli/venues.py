@@ -11,7 +11,7 @@ from runner.cli import options
 from runner.cli.office import Office, office, print_json, say, show
 from runner.errors import RunnerError
 from runner.providers.base import Gone, Provider, Unreachable
-from runner.venues import is_rehearsal, rehearsal
+from runner.venues import is_rehearsal, provider_of, rehearsal
 
 
 @click.command()
@@ -97,11 +97,7 @@ def _delete(provider: Provider, file: str) -> None:
 
 def _venues(here: Office, wanted: tuple[str, ...], emulate: bool) -> list[tuple[str, str]]:
     """(provider, venue) of those that are wanted, else of every run that was sent from here."""
-    from runner.chain.runs import read_run, run_names
-
     if wanted:
         return [(name, rehearsal(name) if emulate else providers.venue_of(name, here.env)) for name in wanted]
-    sent = {job.run for job in here.ledger.jobs()}
-    asked = [read_run(here.workspace, name).asked for name in run_names(here.workspace) if name in sent]
-    found = dict.fromkeys((each.provider, each.venue) for each in asked)
+    found = dict.fromkeys((provider_of(job.venue), job.venue) for job in here.ledger.jobs())
     return [(provider, venue) for provider, venue in found if not emulate or is_rehearsal(venue)]

@@ -25,7 +25,10 @@ def _rows(place: Place) -> list[dict[str, Any]]:
 
 
 def _is_refused(place: Place, job: str) -> bool:
-    return place.call("give-up", "--job", job, "--yes", check=False).returncode == 2 and _rows(place)[0]["state"] != "closed"
+    return (
+        place.call("give-up", "--job", job, "--yes", check=False).returncode == 2
+        and _rows(place)[0]["state"] != "closed"
+    )
 
 
 def test_a_job_past_its_window_is_said_and_given_up_at_its_bound(place: Place, corpus: Path) -> None:
@@ -81,6 +84,29 @@ def test_an_unclear_create_of_a_lost_key_has_a_way_out(
         assert _rows(place)[0]["state"] == "closed"
         asked = place.call("submit", *_asked(corpus), "--yes", check=False, **new)
         assert "Buy" not in asked.stderr and len(_rows(place)) == 2, "its requests may be bought again"
+
+
+def test_a_job_that_a_lagging_list_hid_is_stopped_and_both_are_counted(place: Place, corpus: Path) -> None:
+    place.misbehave("create_lost:1.0", "list_lag_long:1.0", clock="driven")
+    place.call("submit", *_asked(corpus), "--emulate")
+    place.misbehave("create_lost:0")
+    place.call("collect")  # absent
+    place.advance(61)
+    place.call("collect")  # absent again: created anew
+    assert len(place.jobs()) == 2
+    place.advance(560)
+    place.call("collect")  # the list shows the first one now
+    first, second = _rows(place)
+    assert {row["provider_job"] for row in (first, second)} == {job["id"] for job in place.jobs()}
+    assert first["reserved_usd"] == second["reserved_usd"] and second["twin_of"] == first["job"]
+    assert [job["state"] for job in place.jobs()].count("cancelling") == 1
+    place.advance(HOUR)
+    place.call("collect")
+    place.call("collect")
+    assert {row["state"] for row in _rows(place)} == {"closed"}
+    billed = sum(line["usd"] for line in place.bill()["requests"])
+    assert sum(row["billed_usd"] for row in _rows(place)) == pytest.approx(billed), "both are counted as billed"
+    assert set(place.responses()["request_id"]) == place.asked()
 
 
 def test_the_time_of_a_job_is_the_providers(place: Place, corpus: Path) -> None:
