@@ -31,7 +31,8 @@ takes.verify := $(WHICH)
 takes.status := $(WHICH)
 takes.cancel := $(WHICH) $(WAITS)
 takes.give-up := JOB YES
-takes.orphans := PROVIDER EMULATE
+takes.forget := RUN YES
+takes.orphans := PROVIDER EMULATE ADOPT
 takes.models := PROVIDER
 names.models := PROVIDER
 takes.prices := MODEL
@@ -55,7 +56,7 @@ MINILM := modules.json config.json config_sentence_transformers.json sentence_be
 TORCH := $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo data build show estimate plan rehearse submit collect run score report table verify status cancel give-up orphans models prices clean \
+.PHONY: help demo data build show estimate plan rehearse submit collect run score report table verify status cancel give-up forget orphans models prices clean \
         test test-all faults lint bench statistics setup wordnet sbert
 
 help: ## this list
@@ -114,7 +115,10 @@ cancel: $(VENV)/.ready ## cancel a run at the provider and keep what it has answ
 give-up: $(VENV)/.ready ## give the stuck job JOB up: its bound counts as spent, its requests may be bought again
 	@$(RUNNER) give-up $(call options,give-up)
 
-orphans: $(VENV)/.ready ## jobs and files at the provider that no ledger row knows; changes nothing
+forget: $(VENV)/.ready ## delete RUN, or what is left of it; answers that other runs use stay, its money stays spent
+	@$(RUNNER) forget $(call options,forget)
+
+orphans: $(VENV)/.ready ## jobs and files at the provider that no ledger row knows (ADOPT=all makes a lost ledger again)
 	@$(RUNNER) orphans $(call options,orphans)
 
 models: $(VENV)/.ready ## the models that are known (of PROVIDER): windows, prices, retirements

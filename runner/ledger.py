@@ -41,9 +41,10 @@ class Job:
     Both are None where no price is known. ``scope`` is what a BUDGET caps: task, model, protocol and corpus.
     ``absent_at`` is the provider's time of a first complete listing in which an unclear job did not stand.
     ``part`` is the path of its answers, relative to the workspace; ``collected_at`` is when they came, by our clock.
-    ``cancelling_at`` is when the provider was first seen stopping it. ``remade_at`` is the time of the list that lacked the job a second time, so that it was created
-    anew; a job that turns up for the first create after all has a row of its own, whose ``twin_of`` names this one.
-    The times of its life are the provider's; ``intended_at``, and the end of a lost job, are ours.
+    ``cancelling_at`` is when the provider was first seen stopping it. ``remade_at`` is the time of the list that
+    lacked the job a second time, so that it was created anew; a job that turns up for the first create after all has
+    a row of its own, whose ``twin_of`` names this one. The times of its life are the provider's; ``intended_at``, and
+    the end of a lost job, are ours.
     """
 
     job: str
@@ -161,6 +162,12 @@ class Ledger:
             for name, kind in columns.items():
                 if name not in known:  # a ledger of an earlier version
                     self._db.execute(f"alter table {table} add column {name} {kind}")
+
+    def in_memory(self) -> Ledger:
+        """A copy that nothing is kept of."""
+        copy = Ledger(Path(":memory:"))
+        self._db.backup(copy._db)
+        return copy
 
     def close(self) -> None:
         """Close the file."""

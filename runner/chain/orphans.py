@@ -6,7 +6,7 @@ import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import polars as pl
@@ -15,17 +15,16 @@ from runner.chain.collect import read_results
 from runner.chain.files import write_frame
 from runner.chain.prices import bound_price_at, with_bound
 from runner.chain.runs import Folders, Run, Workspace, read_run, run_names
-from runner.chain.sending import new_job
+from runner.chain.sending import EVER, new_job
 from runner.chain.standing import LOST
-from runner.chain.stock import batch_ids, sizes
+from runner.chain.stock import known_ids, sizes
+from runner.chain.stuck import NOBODY
 from runner.errors import RunnerError
-from runner.ledger import Job, Ledger, State
+from runner.ledger import OPEN, Job, Ledger, State
 from runner.providers.base import Gone, JobStatus, Provider, Unreachable
 
 Say = Callable[[str], None]
 
-EVER = datetime(2020, 1, 1, tzinfo=UTC)
-"""Older than every batch API."""
 TAG = re.compile(r"(?P<run>[0-9a-f]{8})-(?P<stage>\d+)-(?P<batch>\d{4,})-[0-9a-f]{8}")
 
 
@@ -89,14 +88,13 @@ def adopt(workspace: Workspace, ledger: Ledger, provider: Provider, provider_job
         status = provider.status(provider_job)
     except (Gone, Unreachable) as trouble:
         raise RunnerError(f"{provider.venue} does not tell about {provider_job}: {trouble}") from None
+    if (waits := _row_of(workspace, ledger, provider, status)) is not None:
+        return _take(ledger, provider, waits, status, say)
     tagged = _tagged(workspace, provider, status)
     run, stage, ids = tagged or _by_results(workspace, provider, status)
     for row in ledger.jobs(venue=provider.venue, states=[State.UPLOADED, State.UNCLEAR]):
-        if status.tag == row.job or set(batch_ids(workspace, row)) == set(ids):
-            say(f"{provider_job} is batch {row.batch} of {row.run}, whose creation was unclear.")
-            return ledger.move(
-                row, State.CREATED, provider_job=provider_job, created_at=status.created_at, absent_at=None, error=None
-            )
+        if set(_ids(workspace, row)) == set(ids):
+            return _take(ledger, provider, row, status, say)
     folders = Folders(workspace, run.name)
     batch = ledger.next_batch(run.name, stage)
     write_frame(folders.batch_ids(stage, batch), ids.to_frame("request_id"))
@@ -113,6 +111,61 @@ def adopt(workspace: Workspace, ledger: Ledger, provider: Provider, provider_job
     ledger.intend(job)
     say(f"{provider_job} is now batch {batch} of {run.name} ({job.n:,} requests); `make collect` brings it home.")
     return job
+
+
+def _ids(workspace: Workspace, row: Job) -> list[str]:
+    ids = known_ids(workspace, row)
+    return [] if ids is None else ids.to_list()
+
+
+def _row_of(workspace: Workspace, ledger: Ledger, provider: Provider, status: JobStatus) -> Job | None:
+    """The row that waits for this job of the provider, by its tag; of one that was entered again, by its batch."""
+    match, run = TAG.fullmatch(status.tag or ""), _run_of(workspace, status.tag)
+    for row in ledger.jobs(venue=provider.venue):
+        if row.provider_job is not None:
+            continue
+        if row.job == status.tag and (row.state in OPEN or (row.error or "").startswith(LOST)):
+            return row
+        batch = (row.run, str(row.stage), f"{row.batch:04d}")
+        if row.account == NOBODY and match and batch == (run, match["stage"], match["batch"]):
+            return row
+    return None
+
+
+def _take(ledger: Ledger, provider: Provider, row: Job, status: JobStatus, say: Say) -> Job:
+    """Give a row its job: its answers will be fetched, unless they are here already."""
+    told = {"provider_job": status.provider_job, "created_at": status.created_at, "account": provider.account}
+    if row.part:
+        say(f"{status.provider_job} is batch {row.batch} of {row.run}, whose answers are here.")
+        return ledger.move(row, row.state, **told)
+    say(f"{status.provider_job} is batch {row.batch} of {row.run}, whose creation was unclear.")
+    return ledger.move(
+        row, State.CREATED, **told, file_id=status.file_id or row.file_id, absent_at=None, ended_at=None, error=None,
+        billed_usd=None,
+    )  # fmt: skip
+
+
+def adopt_all(workspace: Workspace, ledger: Ledger, provider: Provider, say: Say) -> int:
+    """Give every job of the provider's list that is from this folder its row; tells how many were taken.
+
+    What its tag names is from here. Where jobs carry none, those that have ended are known by their results.
+    """
+    taken = 0
+    for status in provider.jobs(EVER).jobs:
+        rows = ledger.jobs(venue=provider.venue)
+        if any(row.provider_job == status.provider_job for row in rows):
+            continue
+        sizes = {row.n for row in rows if row.state is State.UNCLEAR}
+        if provider.names_jobs and not _run_of(workspace, status.tag):
+            continue
+        if not provider.names_jobs and not (status.state.has_ended and status.total in sizes):
+            continue
+        try:
+            adopt(workspace, ledger, provider, status.provider_job, say)
+            taken += 1
+        except RunnerError as trouble:
+            say(trouble.sentence)
+    return taken
 
 
 def _tagged(workspace: Workspace, provider: Provider, status: JobStatus) -> tuple[Run, int, pl.Series] | None:

@@ -122,12 +122,17 @@ def _summary(
     )
 
 
-def _look(ledger: Ledger, run: Run, responses: pl.DataFrame, again: bool) -> Look | None:
-    """Which look at this growing sample it is; the same answers scored again are the same look."""
+def digest_of(responses: pl.DataFrame) -> str:
+    """What names answers in the list of looks."""
     digest = hashlib.sha256()
     for row in responses.select("request_id", "choice", "status", "text").sort("request_id", "choice").iter_rows():
         digest.update(repr(row).encode("utf-8", "surrogatepass"))
-    series, answers = run.asked.series, digest.hexdigest()[:32]
+    return digest.hexdigest()[:32]
+
+
+def _look(ledger: Ledger, run: Run, responses: pl.DataFrame, again: bool) -> Look | None:
+    """Which look at this growing sample it is; the same answers scored again are the same look."""
+    series, answers = run.asked.series, digest_of(responses)
     if again:
         known = ledger.known_look(series, answers)
     else:

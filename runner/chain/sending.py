@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
@@ -15,7 +15,7 @@ from runner.chain.prices import bound_of
 from runner.chain.queues import learn, queue_of
 from runner.chain.runs import Folders, Run, Workspace, new_name
 from runner.chain.stock import answered, known_ids
-from runner.chain.stuck import foreign, is_foreign
+from runner.chain.stuck import NOBODY, foreign, is_foreign
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
 from runner.providers.base import JobStatus, Listing, NotCreated, Provider, Unclear, Unreachable
@@ -26,6 +26,8 @@ ABSENCE = timedelta(seconds=60)
 """Two complete listings at least this far apart by the provider's clock prove that a job was not created."""
 LOOK_BACK = timedelta(hours=48)
 """How far before the intent a listing reads: wider than any clock of ours can be wrong."""
+EVER = datetime(2020, 1, 1, tzinfo=UTC)
+"""Older than every batch API."""
 GUESSED = "taken for it by its size; its results will tell"
 """The error of a job that may be a stranger's."""
 
@@ -123,11 +125,13 @@ def resolve(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, 
         if not provider.names_jobs and is_looking(ledger, job.venue, provider.account):
             return job
         return send(workspace, ledger, provider, job, now, say)
-    listing = provider.jobs(job.intended_at - LOOK_BACK)
+    listing = provider.jobs(EVER if job.account == NOBODY else job.intended_at - LOOK_BACK)
     if found := _found(ledger, provider, job, listing):
         return _adopt(workspace, ledger, provider, job, found, say)
     if not provider.names_jobs and _is_held(ledger, job, listing):
         return job
+    if job.account == NOBODY and _is_answered(workspace, ledger, job):
+        return _close(ledger, provider, job, "answered by other jobs")
     if is_foreign(job, provider):
         raise RunnerError(foreign(job, "begun"))
     if job.absent_at is None:
@@ -166,6 +170,12 @@ def _is_superfluous(workspace: Workspace, ledger: Ledger, job: Job) -> bool:
     others = [each for each in ledger.jobs(venue=job.venue, model=job.model, states=OPEN) if each.job != job.job]
     flying = [known_ids(workspace, each) for each in others]
     return any(each is None or each.is_in(ids.implode()).any() for each in flying)
+
+
+def _is_answered(workspace: Workspace, ledger: Ledger, job: Job) -> bool:
+    """Whether there is an answer to everything that a job asks: then it matters no more whether it was created."""
+    ids = known_ids(workspace, job)
+    return ids is not None and answered(workspace, ledger, job.venue, job.model, ids).len() == ids.n_unique()
 
 
 def close_unsent(ledger: Ledger, provider: Provider, job: Job) -> Job:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 
-from runner.chain.runs import Workspace
+import polars as pl
+
+from runner.chain.runs import Folders, Workspace, read_run, run_names
 from runner.chain.standing import LOST
+from runner.chain.stock import request_ids
 from runner.chain.stuck import is_foreign, name_of, overdue, stopping_since
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
@@ -16,6 +20,9 @@ from runner.reporting.words import usd
 
 Say = Callable[[str], None]
 Ask = Callable[[str], bool]
+
+FORGOTTEN = "forgotten by the user"
+"""The error of a job whose answers were given up."""
 
 
 def find_job(ledger: Ledger, name: str) -> Job:
@@ -52,6 +59,78 @@ def give_up(
         f"`persona-runner orphans` lists it and --adopt takes its answers home."
     )
     return True
+
+
+def forget(workspace: Workspace, ledger: Ledger, name: str, ask: Ask, now: datetime, say: Say) -> bool:
+    """Delete a run, also one whose folder is gone already; False when the user said no.
+
+    Its money stays spent, and answers that other runs use stay where they are. Raises RunnerError while a job is out.
+    """
+    jobs = ledger.jobs(run=name)
+    if not jobs and name not in run_names(workspace):
+        raise RunnerError(f"There is no run {name!r} in {workspace.batches} or in the ledger.")
+    kept = _used_by_others(workspace, jobs)
+    for line in _given_up(workspace, ledger, name, jobs, kept):
+        say(line)
+    if not ask(f"Forget {name}?"):
+        return False
+    with workspace.locked(say):
+        jobs = ledger.jobs(run=name)
+        kept = _used_by_others(workspace, jobs)
+        _given_up(workspace, ledger, name, jobs, kept)  # nothing was sent meanwhile
+        ledger.withdraw(name, now)
+        for job in jobs:
+            if job.job not in kept:
+                ledger.move(job, State.CLOSED, part=None, error=FORGOTTEN)
+        folders = Folders(workspace, name)
+        _delete(folders.results, {path for job in kept for path in folders.results.rglob(f"{job}.*")})
+        _delete(folders.asked, set())
+    say(f"{name} is forgotten. What it cost stays in the ledger; what it asked may be bought again by another run.")
+    return True
+
+
+def _given_up(workspace: Workspace, ledger: Ledger, name: str, jobs: list[Job], kept: frozenset[str]) -> list[str]:
+    """What forgetting a run gives up. Raises RunnerError while one of its jobs is out."""
+    if out := [job for job in jobs if job.state in (*OPEN, State.COLLECTED)]:
+        raise RunnerError(
+            f"{name} has jobs out ({', '.join(job.job for job in out)}): `make cancel RUN={name}` and `make collect` "
+            f"bring home what they answered; `make give-up JOB=…` is for one that is stuck."
+        )
+    lost = [job for job in jobs if job.job not in kept]
+    spent = ledger.spent(run=name)
+    money = usd(spent.billed_usd) if spent.is_known else "an unknown sum"
+    answered = sum(job.answered or 0 for job in lost)
+    said = [f"{name} cost {money}. Given up: its requests, scores, reports, and {answered:,} answers that it bought."]
+    if kept:
+        said.append(f"The answers of {len(kept)} of its {len(jobs)} jobs are used by other runs and stay.")
+    return said
+
+
+def _used_by_others(workspace: Workspace, jobs: list[Job]) -> frozenset[str]:
+    """The jobs, all of one run, whose answers another run of this folder asks for too."""
+    parts = [job for job in jobs if job.part and (workspace.root / job.part).exists()]
+    used: set[str] = set()
+    for name in run_names(workspace) if parts else []:
+        asked = read_run(workspace, name).asked
+        if name == parts[0].run or (asked.venue, asked.model) != (parts[0].venue, parts[0].model):
+            continue
+        ids = request_ids(Folders(workspace, name)).implode()
+        for job in parts:
+            if job.job not in used and pl.read_parquet(workspace.root / str(job.part))["request_id"].is_in(ids).any():
+                used.add(job.job)
+    return frozenset(used)
+
+
+def _delete(folder: Path, kept: set[Path]) -> None:
+    """Remove a folder but for these files."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir() and not path.is_symlink():
+            with suppress(OSError):  # something in it is kept
+                path.rmdir()
+        elif path not in kept:
+            path.unlink()
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _why_stuck(ledger: Ledger, provider: Provider, job: Job) -> str:

@@ -8,6 +8,8 @@ from runner.ledger import Job, Ledger
 from runner.providers.base import JobStatus, Provider
 from runner.reporting.words import duration, usd
 
+NOBODY = ""
+"""The account of a job that was entered again after the ledger was lost: which key began it is not known."""
 CANCELLING = timedelta(minutes=30)
 """How long a provider may take to stop a job."""
 OVERDUE = timedelta(minutes=15)
@@ -32,6 +34,11 @@ def is_foreign(job: Job, provider: Provider) -> bool:
 
 def foreign(job: Job, what: str) -> str:
     """What is said of such a job."""
+    if job.account == NOBODY:
+        return (
+            f"{name_of(job)} stood in the ledger that was lost, and {job.venue} does not list it for this key: set the "
+            f"key that sent it and give `make orphans ADOPT=all` again, or {give_up_words(job)}."
+        )
     begun = f"{name_of(job)} was {what} with another key (or project)"
     return f"{begun}; set that one to have its answers, or {give_up_words(job)}."
 

@@ -27,7 +27,7 @@ WAITING = 3
 @options.as_json
 def build(as_json: bool, **chosen: Any) -> None:
     """Select instances and write the requests; asks nobody and costs nothing."""
-    with office() as here:
+    with office(reads=True) as here:
         run = here.build(chosen)
         if as_json:
             print_json(asdict(run))
@@ -48,7 +48,7 @@ def estimate(history: bool, as_json: bool, **chosen: Any) -> None:
     from runner.chain.reconcile import history as past
     from runner.reporting.reconcile_view import history_table
 
-    with office() as here:
+    with office(reads=True) as here:
         if history:
             rows = past(here.workspace, here.ledger)
             if as_json:
@@ -175,7 +175,7 @@ def status(as_json: bool, exit_code: bool, **chosen: Any) -> None:
     """Where runs stand and what happens next; asks no provider."""
     from runner.chain.views import standing_notes
 
-    with office() as here:
+    with office(reads=True) as here:
         blind = here.blind()
         names = here.open_runs(chosen)
         if not names and not blind:

@@ -22,6 +22,7 @@ from runner.chain.build import Wanted, build
 from runner.chain.calibrate import calibrate
 from runner.chain.deleted import fetched_blindly, unknown_jobs
 from runner.chain.estimate import estimate
+from runner.chain.recover import enter, opened, set_aside
 from runner.chain.runs import Run, Workspace, latest_run, read_run, touch
 from runner.chain.standing import Standing, halted, open_runs, standing
 from runner.chain.views import job_views
@@ -186,6 +187,18 @@ class Office:
             return [self.pick(options).name]
         return open_runs(self.workspace, self.ledger)
 
+    def recover(self) -> None:
+        """Complete the ledger from what lies in the folder, or make it anew; ``orphans`` then asks the providers."""
+        with self.workspace.locked(say):
+            self.ledger.close()
+            self.ledger = set_aside(self.workspace, say)
+            self.exits.callback(self.ledger.close)
+            jobs = enter(self.workspace, self.ledger)
+        if jobs:
+            here = sum(bool(job.part) for job in jobs)
+            out = f", and {len(jobs) - here} that `make collect` looks for" if here < len(jobs) else ""
+            say(f"Entered again: {here} batch(es) whose answers are here{out}. `make submit` asks for a new yes.")
+
     def deleted_runs(self) -> list[str]:
         """Runs with a job whose requests nothing here tells any more: it is brought home whatever is asked."""
         return list(dict.fromkeys(job.run for job in unknown_jobs(self.workspace, self.ledger)))
@@ -320,17 +333,19 @@ STOPPED_REHEARSAL = (
 
 
 @contextmanager
-def office(stopped: str | None = None) -> Iterator[Office]:
-    """The folder where the command was called, with its ledger. ``stopped`` is what Ctrl-C is answered with."""
+def office(stopped: str | None = None, *, reads: bool = False) -> Iterator[Office]:
+    """The folder where the command was called, with its ledger. ``stopped`` is what Ctrl-C is answered with.
+
+    Where the ledger is not whole, only a command that ``reads``, and buys nothing, goes on: by what the folder tells.
+    """
     workspace = Workspace(Path.cwd())
-    if not workspace.ledger.exists() and any(workspace.results.glob("*/parts/*.parquet")):
-        raise RunnerError(
-            "batches/ledger.sqlite is gone, but results/ holds answers that were bought: without the ledger they would "
-            "be bought again. Restore it, or move results/ away to begin anew."
-        )
     with ExitStack() as exits:
-        ledger = Ledger(workspace.ledger)
+        ledger, trouble = opened(workspace)
         exits.callback(ledger.close)
+        if trouble and not reads:
+            raise RunnerError(trouble, code="ledger")
+        if trouble:
+            say(trouble)
         here = Office(workspace, ledger, os.environ, exits)
         try:
             yield here

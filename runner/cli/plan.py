@@ -25,7 +25,7 @@ def plan(models: tuple[str, ...], budget: float | None, half_width: float | None
 
     if budget is not None and half_width is not None:
         raise RunnerError("Either `BUDGET` or `HALF_WIDTH`: each of them says what the other will be.")
-    with office() as here:
+    with office(reads=True) as here:
         free = {**chosen, "limit": None, "fresh": 0}
         wanted = [here.wanted({**free, "model": model}) for model in dict.fromkeys(models or ("",))]
         found = make(here.workspace, here.ledger, wanted, Goal(budget, half_width), here.now, say)

@@ -21,7 +21,7 @@ from runner.reporting.summary import Summary
 @options.as_json
 def score(as_json: bool, **chosen: Any) -> None:
     """The result table of a run (the latest by default); free and repeatable."""
-    with office() as here:
+    with office(reads=True) as here:
         run = here.pick(chosen)
         show_scores(here, judge(here, run.name), as_json)
         check_selected(run)
@@ -38,7 +38,7 @@ def report(opens: bool, as_json: bool, **chosen: Any) -> None:
     """Write report.md, report.html and the charts of a run (the latest by default)."""
     from runner.chain.score import scored
 
-    with office() as here:
+    with office(reads=True) as here:
         run = here.pick(chosen)
         scored(here.workspace, here.ledger, run)
         files = write_reports(here, run.name)
@@ -62,7 +62,7 @@ def verify(as_json: bool, **chosen: Any) -> None:
     from runner.chain.verify import verify as check
     from runner.chain.views import checks_table
 
-    with office() as here:
+    with office(reads=True) as here:
         run = here.pick(chosen)
         checks = check(
             here.workspace,

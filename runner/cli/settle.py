@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from runner.cli import options
-from runner.cli.office import asker, office, say
+from runner.cli.office import asker, office, print_json, say
 
 
 @click.command("give-up")
 @click.option("--job", required=True, metavar="JOB", help="The job, by its name in the ledger or at the provider.")
 @options.yes
-def give_up(job: str, yes: bool) -> None:
+@options.as_json
+def give_up(job: str, yes: bool, as_json: bool) -> None:
     """Give a stuck JOB up: its bound counts as spent, and its requests may be bought again. Refused while it runs."""
     from runner.chain.settle import find_job
     from runner.chain.settle import give_up as let_go
@@ -20,4 +21,20 @@ def give_up(job: str, yes: bool) -> None:
     with office() as here:
         venue = find_job(here.ledger, job).venue
         provider = here.connect(provider_of(venue), venue)
-        let_go(here.workspace, here.ledger, provider, job, asker(yes), here.now, say)
+        done = let_go(here.workspace, here.ledger, provider, job, asker(yes), here.now, say)
+        if as_json:
+            print_json({"job": job, "given_up": done})
+
+
+@click.command()
+@click.option("--run", "run_name", metavar="NAME", required=True, help="A run by its name, also one that was deleted.")
+@options.yes
+@options.as_json
+def forget(run_name: str, yes: bool, as_json: bool) -> None:
+    """Delete a RUN that is over, or what is left of one; answers that other runs use stay. Its money stays spent."""
+    from runner.chain.settle import forget as let_go
+
+    with office() as here:
+        done = let_go(here.workspace, here.ledger, run_name, asker(yes), here.now, say)
+        if as_json:
+            print_json({"run": run_name, "forgotten": done})

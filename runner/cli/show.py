@@ -22,7 +22,7 @@ def show(n: int, as_json: bool, **chosen: Any) -> None:
     from runner.chain.show import show_run
     from runner.reporting.prompt_view import print_prompts
 
-    with office() as here:
+    with office(reads=True) as here:
         if chosen["run_name"]:
             shown = show_run(here.workspace, read_run(here.workspace, chosen["run_name"]), chosen["settings"], n)
         else:

@@ -23,7 +23,7 @@ def fetch(revision: str | None, as_json: bool) -> None:
     """Fetch the published dataset into data/ (research use only)."""
     from runner.chain.data import fetch as get
 
-    with office() as here:
+    with office(reads=True) as here:
         path = get(here.workspace, revision, say)
         if as_json:
             print_json({"path": str(path.relative_to(here.workspace.root)), "bytes": path.stat().st_size})
@@ -54,7 +54,7 @@ def check(path: Path, as_json: bool) -> None:
     from runner.chain.data import check as look
     from runner.chain.views import found_tables
 
-    with office() as here:
+    with office(reads=True) as here:
         found = look(here.workspace, path, say)
         if as_json:
             funnels = {task: asdict(selection.funnel) for task, selection in found.selections.items()}

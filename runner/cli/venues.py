@@ -24,17 +24,20 @@ def models(provider: str | None, as_json: bool) -> None:
 
     if provider and provider not in providers.names():
         raise RunnerError(f"There is no provider {provider!r}: the known ones are {', '.join(providers.names())}.")
-    with office() as here:
+    with office(reads=True) as here:
         if as_json:
             print_json([asdict(model) for model in all_models() if provider in (None, model.provider)])
         else:
             show(models_table(provider, here.now))
 
 
+ALL = "all"
+
+
 @click.command()
 @click.option("--provider", "wanted", multiple=True, help="Only at this one (default: wherever runs were sent).")
 @click.option("--emulate", is_flag=True, help="At the embedded emulator.")
-@click.option("--adopt", metavar="JOB", help="Take this job into the ledger; `collect` brings its answers home.")
+@click.option("--adopt", metavar="JOB", help="Take this job into the ledger (`all`: whatever was sent from here).")
 @click.option("--cancel", metavar="JOB", help="Ask the provider to cancel this job.")
 @click.option("--delete", metavar="FILE", help="Delete this file at the provider.")
 @options.as_json
@@ -43,23 +46,28 @@ def orphans(
 ) -> None:
     """List jobs and files at the providers that the ledger does not know; act only on what is named."""
     from runner.chain.orphans import adopt as take_up
-    from runner.chain.orphans import find_orphans
+    from runner.chain.orphans import adopt_all, find_orphans
     from runner.chain.views import orphan_table
 
     if sum(map(bool, (adopt, cancel, delete))) > 1:
         raise RunnerError("One thing at a time: --adopt JOB, --cancel JOB or --delete FILE.")
-    with office() as here:
+    with office(reads=True) as here:
+        if adopt:
+            here.recover()
         venues = _venues(here, wanted, emulate)
         if not venues:
             raise RunnerError("No run was sent from this folder yet: name the provider: PROVIDER=openai.")
-        named = adopt or cancel or delete
+        named = cancel or delete or (adopt if adopt != ALL else None)
         if named and len(venues) > 1:
             raise RunnerError(f"Say where {named} lies: {' or '.join(f'PROVIDER={name}' for name, _ in venues)}.")
         found: list[dict[str, object]] = []
         for provider_name, venue in venues:
             try:
                 provider = here.connect(provider_name, venue)
-                if adopt:
+                if adopt == ALL:
+                    with here.workspace.locked(say):
+                        adopt_all(here.workspace, here.ledger, provider, say)
+                elif adopt:
                     with here.workspace.locked(say):
                         take_up(here.workspace, here.ledger, provider, adopt, say)
                 elif cancel:

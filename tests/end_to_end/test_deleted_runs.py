@@ -71,3 +71,25 @@ def test_deleted_answers_that_the_provider_keeps_no_more_need_a_yes(place: Place
     place.call("submit", "--run", second)
     place.call("collect", "--wait")
     assert set(place.responses(second)["request_id"]) == place.asked(second)
+
+
+def test_a_run_is_forgotten_when_nothing_is_out_and_others_keep_what_they_use(place: Place, corpus: Path) -> None:
+    place.misbehave(clock="driven")
+    place.call("submit", *_asked(corpus))
+    (small,) = place.runs()
+    assert place.call("forget", "--run", small, "--yes", check=False).returncode == 2, "a job is out"
+    assert place.call("forget", "--run", "..", "--yes", check=False).returncode == 2
+    place.misbehave(clock="auto")
+    place.call("run", *_asked(corpus))
+    place.call("run", *_asked(corpus, 8))
+    assert place.call("forget", "--run", small, check=False).returncode == 2, "it asks"
+    place.call("forget", "--run", small, "--yes")
+    assert place.runs() != [] and small not in place.runs()
+    place.call("run", *_asked(corpus, 8))
+    place.call("verify")
+    (large,) = place.runs()
+    place.call("forget", "--run", large, "--yes")
+    assert not (place.root / "results" / large).exists()
+    place.call("run", *_asked(corpus, 8))
+    again = [times for name, times in place.times_billed().items() if name in place.asked(large)]
+    assert set(again) == {1, 2}, "what nobody used any more was given up; the rest is still here"
