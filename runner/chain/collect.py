@@ -127,7 +127,7 @@ def _take_home(
         (folders.raw / f"{job.job}.quarantine.jsonl").unlink(missing_ok=True)
         raise NotOurs
     _report(reading, folders, job, say)
-    _report_models(run_of(workspace, job.run), part, job, say)
+    _report_models(run_of(workspace, job), part, job, say)
     reading.rows.clear()  # they stand in the part
     path = folders.part(job.job)
     write_frame(path, part)
