@@ -52,8 +52,8 @@ def journey(ledger: Ledger, run: Run, folders: Folders, wanted: pl.DataFrame, li
         (wanted.height, queue.most_requests),
         (len(packed.batches), queue.most_jobs),
     )
-    waves = max([1, *(ceil(load / most) for load, most in loads if most)])
-    return Journey(packed.batches, waves + is_led, is_led)
+    waves = max([1, *(ceil(load / most) for load, most in loads if most)]) + is_led
+    return Journey(packed.batches, min(waves, len(packed.batches)), is_led)  # each wave sends a file at least
 
 
 def items_of(folders: Folders, stage: int, chosen: pl.DataFrame, rules: Rules | None) -> Items:
