@@ -45,6 +45,11 @@ class Job:
     lacked the job a second time, so that it was created anew; a job that turns up for the first create after all has
     a row of its own, whose ``twin_of`` names this one. The times of its life are the provider's; ``intended_at``, and
     the end of a lost job, are ours.
+
+    ``promised`` is how many answers the provider counts (or, where it counts none, the lines sent); ``looked_at`` the
+    provider's time when its files were last found to hold fewer, ``accepted_at`` when the user gave those up. Of what
+    is billed, ``at_bound_usd`` stands for requests of which nobody told what they used; ``unread`` requests have a
+    reply that was not understood.
     """
 
     job: str
@@ -75,6 +80,11 @@ class Job:
     cancelling_at: datetime | None = None
     remade_at: datetime | None = None
     twin_of: str | None = None
+    promised: int | None = None
+    looked_at: datetime | None = None
+    accepted_at: datetime | None = None
+    at_bound_usd: float | None = None
+    unread: int | None = None
 
 
 @dataclass(frozen=True)
@@ -98,12 +108,14 @@ class Approval:
 class Spent:
     """Money of collected jobs, and money held back for open ones (USD); what has no price counts as nothing.
 
-    ``is_known`` says whether every job had a price: only then is it all that was spent.
+    ``is_known`` says whether every job had a price: only then is it all that was spent. ``at_bound_usd`` is the part
+    of what was billed that may have been less: with it, the sum is an upper bound.
     """
 
     billed_usd: float
     reserved_usd: float
     is_known: bool = True
+    at_bound_usd: float = 0.0
 
     @property
     def total_usd(self) -> float:
@@ -113,6 +125,7 @@ class Spent:
 
 _TIMES = (
     "intended_at", "created_at", "absent_at", "ended_at", "retain_until", "collected_at", "cancelling_at", "remade_at",
+    "looked_at", "accepted_at",
 )  # fmt: skip
 _COLUMNS = tuple(field.name for field in fields(Job))
 _SCHEMA = """
@@ -122,7 +135,8 @@ create table if not exists jobs (
     n integer not null, tokens integer not null, reserved_usd real, state text not null,
     intended_at text not null, file_id text, provider_job text, created_at text, absent_at text, ended_at text,
     retain_until text, billed_usd real, answered integer, part text, error text,
-    collected_at text, cancelling_at text, remade_at text, twin_of text,
+    collected_at text, cancelling_at text, remade_at text, twin_of text, promised integer, looked_at text,
+    accepted_at text, at_bound_usd real, unread integer,
     unique (run, stage, batch)
 );
 create index if not exists jobs_by_model on jobs (venue, model, state);
@@ -141,7 +155,17 @@ create table if not exists looks (
 """
 
 _LATER_COLUMNS: dict[str, dict[str, str]] = {
-    "jobs": {"collected_at": "text", "cancelling_at": "text", "remade_at": "text", "twin_of": "text"},
+    "jobs": {
+        "collected_at": "text",
+        "cancelling_at": "text",
+        "remade_at": "text",
+        "twin_of": "text",
+        "promised": "integer",
+        "looked_at": "text",
+        "accepted_at": "text",
+        "at_bound_usd": "real",
+        "unread": "integer",
+    },
     "approvals": {"is_withdrawn": "integer not null default 0", "instances": "integer"},
 }
 """Columns that came after the first version, with their types: added to a ledger that lacks them."""
@@ -281,14 +305,15 @@ class Ledger:
 
     def spent(self, *, run: str | None = None, scope: str | None = None) -> Spent:
         """Money bought and held back, of a run or of everything in a scope."""
-        billed = reserved = 0.0
+        billed = reserved = at_bound = 0.0
         jobs = self.jobs(run=run, scope=scope)
         for job in jobs:
             if job.state in OPEN:
                 reserved += job.reserved_usd or 0.0
             else:
                 billed += job.billed_usd or 0.0
-        return Spent(billed, reserved, all(job.reserved_usd is not None for job in jobs))
+                at_bound += job.at_bound_usd or 0.0
+        return Spent(billed, reserved, all(job.reserved_usd is not None for job in jobs), at_bound)
 
     def learn(self, venue: str, model: str, kind: str, value: int, at: datetime) -> None:
         """Keep a limit that the provider itself told."""

@@ -102,7 +102,10 @@ def request_id(venue: str, model: str, draw: int, body_json: str) -> RequestId:
 
 
 class Status(StrEnum):
-    """How a request ended. Final ones are never bought again; the others are tried again."""
+    """How a request ended. Final ones are never bought again; the others are tried again.
+
+    ``unread`` is neither: a reply that arrived, and was paid for, whose body this version does not understand.
+    """
 
     OK = "ok"
     REFUSED = "refused"
@@ -114,6 +117,7 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
     MISSING = "missing"
     UNREADABLE = "unreadable"
+    UNREAD = "unread"
 
     @property
     def is_final(self) -> bool:
@@ -122,6 +126,8 @@ class Status(StrEnum):
 
 
 FINAL = frozenset({Status.OK, Status.REFUSED, Status.FILTERED, Status.TRUNCATED, Status.REJECTED})
+ARRIVED = frozenset({Status.OK, Status.REFUSED, Status.FILTERED, Status.TRUNCATED, Status.UNREAD})
+"""Of replies that a provider counts as a success, and bills, where no error comes with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +157,11 @@ class Response:
     model_version: str | None = None
     service_tier: str | None = None
 
+    @property
+    def has_arrived(self) -> bool:
+        """Whether it is a reply of the model's, and not an error or an absence."""
+        return self.status in ARRIVED and self.error_code is None
+
 
 RESPONSE_SCHEMA: dict[str, pl.DataType] = {
     "request_id": pl.String(),
@@ -165,6 +176,7 @@ RESPONSE_SCHEMA: dict[str, pl.DataType] = {
     "cache_write_tokens": pl.Int64(),
     "cache_write_long_tokens": pl.Int64(),
     "cost_usd": pl.Float64(),
+    "cost_is_bound": pl.Boolean(),
     "service_tier": pl.String(),
     "error_code": pl.String(),
     "error_message": pl.String(),
@@ -177,5 +189,6 @@ RESPONSE_SCHEMA: dict[str, pl.DataType] = {
 }
 """Columns of ``parts/<job>.parquet`` and, with ``bought_by``, of ``responses.parquet``.
 
-Tokens and cost belong to the request and stand on its choice 0 only (0 elsewhere), so that sums are true. Parts
-of earlier versions lack the later columns, ``service_tier`` among them."""
+Tokens and cost belong to the request and stand on its choice 0 only (0 elsewhere), so that sums are true.
+``cost_is_bound`` where nobody told what was used, so that the cost is the most that it can be. Parts of earlier
+versions lack the later columns, ``service_tier`` among them."""

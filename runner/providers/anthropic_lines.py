@@ -15,8 +15,8 @@ from typing import Any
 import orjson
 
 from runner.models import Model, find_model
-from runner.providers.lenient import load_object
-from runner.providers.loose import as_code, as_count, as_list, as_object, as_text, shorten
+from runner.providers.lenient import load_object, object_in
+from runner.providers.loose import as_code, as_count, as_list, as_object, as_text, says_anything, shorten
 from runner.providers.marks import Piece, marked
 from runner.request import Body, Hint, RequestId, Response, Status
 
@@ -35,7 +35,8 @@ STOPS = {
     "model_context_window_exceeded": Status.TRUNCATED,
     "refusal": Status.REFUSED,
 }
-"""Any other reason (tool_use and pause_turn, which need tools that we never send) is an answer if it has a text."""
+"""Any other reason (tool_use and pause_turn, which need tools that we never send) is an answer if it has a text, and
+else says why there is none."""
 
 REJECTIONS = frozenset({"invalid_request_error", "request_too_large", "not_found_error"})
 
@@ -47,6 +48,9 @@ TROUBLES = {
     "billing_error": "billing_not_active",
 }
 """Error codes and types that speak of the account, in the words of ``base.ACCOUNT_TROUBLE``."""
+
+ENDS = ("errored", "expired", "canceled")
+"""The types of a result that are none."""
 
 NO_ACCESS = frozenset({"authentication_error", "permission_error"})
 """Of a row they speak of the account too; there is no word of their own for it."""
@@ -131,10 +135,11 @@ def decode_line(line: bytes) -> list[Response]:
     request_id = as_text(entry.get("custom_id"))
     if not request_id:
         raise ValueError("the line has no custom_id")
-    result = as_object(entry.get("result"))
+    result = object_in(entry.get("result"))
     kind = as_text(result.get("type"))
-    if kind == "succeeded":
-        return [_answer(request_id, as_object(result.get("message")))]
+    says_more = says_anything(result, ("type",)) or says_anything(entry, ("custom_id", "result"))
+    if kind == "succeeded" or (kind not in ENDS and not result.get("error") and says_more):
+        return [_answer(request_id, object_in(result.get("message")))]
     if kind == "expired":
         return [Response(request_id, 0, Status.EXPIRED, error_code="expired")]
     if kind == "canceled":
@@ -150,28 +155,32 @@ def is_batch_tier(service_tier: str | None) -> bool | None:
 def _answer(request_id: str, message: dict[str, Any]) -> Response:
     reason = as_text(message.get("stop_reason"))
     text = _text(message.get("content"))
-    status = STOPS.get(reason or "", Status.OK if text else Status.FAILED)
+    status = STOPS.get(reason or "", Status.OK if text else Status.FILTERED if reason else Status.UNREAD)
+    if status is Status.OK and not _is_understood(message.get("content")):
+        status = Status.UNREAD
     signed = SIGNED if (as_text(message.get("id")) or "").startswith(SIGNED) else None
     usage = as_object(message.get("usage"))
     fresh, written, read = (
         as_count(usage.get(key)) for key in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    )
+    is_untold = any(
+        usage.get(key) is not None and count is None
+        for key, count in (("cache_creation_input_tokens", written), ("cache_read_input_tokens", read))
     )
     kept = as_object(usage.get("cache_creation"))
     return Response(
         request_id=request_id,
         choice=0,
         status=status,
-        text=text,
+        text=None if status is Status.UNREAD else text,
         finish_reason=reason,
         # Theirs counts only what was neither read from the cache nor written to it; ours counts all.
-        input_tokens=None if fresh is None else as_count(fresh + (written or 0) + (read or 0)),
+        input_tokens=None if fresh is None or is_untold else as_count(fresh + (written or 0) + (read or 0)),
         cached_tokens=read,
         output_tokens=as_count(usage.get("output_tokens")),
         reasoning_tokens=as_count(as_object(usage.get("output_tokens_details")).get("thinking_tokens")),
         cache_write_tokens=written,
         cache_write_long_tokens=as_count(kept.get("ephemeral_1h_input_tokens")),
-        error_code="no_answer" if status is Status.FAILED else None,
-        error_message="The reply holds no answer." if status is Status.FAILED else None,
         model_version=" ".join(filter(None, (as_text(message.get("model")), signed))) or None,
         service_tier=as_text(usage.get("service_tier")),
     )
@@ -181,6 +190,14 @@ def _text(content: object) -> str:
     """The text blocks, joined as they stand: thoughts are none, and a citation splits a sentence."""
     blocks = [as_object(block) for block in as_list(content)]
     return "".join(as_text(block.get("text")) or "" for block in blocks if block.get("type") == "text")
+
+
+def _is_understood(content: object) -> bool:
+    """Whether the content is blocks, those of text with one; none at all is an empty answer."""
+    return isinstance(content, list) and all(
+        isinstance(block, dict) and (block.get("type") != "text" or isinstance(block.get("text"), str))
+        for block in content
+    )
 
 
 def _failure(request_id: str, kind: str | None, envelope: dict[str, Any]) -> Response:

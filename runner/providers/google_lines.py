@@ -12,8 +12,8 @@ import orjson
 
 from runner.models import Model, find_model
 from runner.providers.google_codes import account_trouble, sentence_of, word_of
-from runner.providers.lenient import load_object
-from runner.providers.loose import as_count, as_list, as_object, as_text, shorten
+from runner.providers.lenient import load_object, object_in
+from runner.providers.loose import as_count, as_list, as_object, as_text, says_anything, shorten
 from runner.request import Body, RequestId, Response, Status
 
 ROLES = {"assistant": "model"}
@@ -22,7 +22,8 @@ REASONS = {"STOP": Status.OK, "MAX_TOKENS": Status.TRUNCATED} | dict.fromkeys(
     ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "ESCALATION"),
     Status.FILTERED,
 )
-"""Any other reason (OTHER, MALFORMED_RESPONSE, those of images and tools) is an answer if it has a text."""
+"""Any other reason (OTHER, MALFORMED_RESPONSE, those of images and tools) is an answer if it has a text, and else says
+why there is none."""
 
 OTHER_TIERS = frozenset({"priority"})
 """The words of ``usageMetadata.serviceTier`` that are never a batch's (google-genai 3.4.0, types.ServiceTier). A batch
@@ -88,10 +89,10 @@ def decode_line(line: bytes) -> list[Response]:
     request_id = as_text(entry.get("key")) or as_text(as_object(entry.get("metadata")).get("key"))
     if not request_id:
         raise ValueError("the line has no key")
-    response = as_object(entry.get("response"))
-    if response:
+    response, failed = object_in(entry.get("response")), entry.get("error") or entry.get("status")
+    if response or (not failed and (entry.get("response") is not None or says_anything(entry, ("key", "metadata")))):
         return _answers(request_id, response)
-    return [_failure(request_id, entry.get("error") or entry.get("status"))]
+    return [_failure(request_id, failed)]
 
 
 def is_batch_tier(service_tier: str | None) -> bool | None:
@@ -117,32 +118,31 @@ def _answers(request_id: str, response: dict[str, Any]) -> list[Response]:
 def _answer(request_id: str, number: int, candidate: dict[str, Any], known: dict[str, Any]) -> Response:
     reason = as_text(candidate.get("finishReason"))
     text = _text(as_object(candidate.get("content")))
-    status = REASONS.get(reason or "", Status.OK if text else Status.FAILED)
-    said = as_text(candidate.get("finishMessage"))
+    status = REASONS.get(reason or "", Status.OK if text else Status.FILTERED if reason else Status.UNREAD)
+    if status is Status.OK and not _is_understood(candidate.get("content")):
+        status = Status.UNREAD
     return Response(
         request_id=request_id,
         choice=number,
         status=status,
-        text=text,
+        text=None if status is Status.UNREAD else text,
         finish_reason=reason,
-        error_code=(reason or "no_answer") if status is Status.FAILED else None,
-        error_message=shorten(said or "The reply holds no answer.") if status is Status.FAILED else None,
+        error_message=shorten(as_text(candidate.get("finishMessage"))) if status is Status.FILTERED else None,
         **known,
     )
 
 
 def _silence(request_id: str, feedback: dict[str, Any], known: dict[str, Any]) -> Response:
-    """No candidate at all: the prompt was blocked (that is a success to the provider), or something is missing."""
+    """No candidate at all: the prompt was blocked (that is a success to the provider), or it is not understood."""
     blocked = as_text(feedback.get("blockReason"))
     said = as_text(feedback.get("blockReasonMessage"))
     return Response(
         request_id=request_id,
         choice=0,
-        status=Status.FILTERED if blocked else Status.FAILED,
+        status=Status.FILTERED if blocked else Status.UNREAD,
         text="" if blocked else None,
         finish_reason=blocked,
-        error_code=None if blocked else "no_answer",
-        error_message=shorten(said or (None if blocked else "The reply holds no answer.")),
+        error_message=shorten(said),
         **known,
     )
 
@@ -153,15 +153,22 @@ def _text(content: dict[str, Any]) -> str:
     return "".join(as_text(part.get("text")) or "" for part in parts if not part.get("thought"))
 
 
+def _is_understood(content: object) -> bool:
+    """Whether the content is in a form that is known; none at all is an empty answer."""
+    parts = as_object(content).get("parts", [])
+    return isinstance(content, dict | None) and isinstance(parts, list) and all(isinstance(each, dict) for each in parts)
+
+
 def _tokens(said: object) -> dict[str, Any]:
     """The counts of a Response. The prompt's include the cached ones; an answer's do not include its thoughts.
 
-    A count of 0 is left out by the provider; without any usage nothing is known.
+    A count of 0 is left out by the provider; without any usage, or with one that is no count, nothing is known.
     """
     usage = as_object(said)
     names = ("promptTokenCount", "cachedContentTokenCount", "candidatesTokenCount", "thoughtsTokenCount")
     prompt, cached, answer, thoughts = (as_count(usage.get(name)) for name in names)
-    if prompt is None:
+    is_untold = any(usage.get(name) is not None and as_count(usage.get(name)) is None for name in names)
+    if prompt is None or is_untold:
         return {"input_tokens": None, "cached_tokens": None, "output_tokens": None, "reasoning_tokens": None}
     return {
         "input_tokens": prompt,

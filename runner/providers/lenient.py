@@ -32,6 +32,16 @@ def load_object(line: bytes) -> dict[str, Any]:
     return entry
 
 
+def object_in(value: object) -> dict[str, Any]:
+    """``value`` if it is a JSON object or the text of one (llama-stack writes a reply's body so), else an empty one."""
+    if isinstance(value, str):
+        try:
+            return load_object(value.encode("utf-8", "surrogatepass"))
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
 def _load(line: bytes) -> object:
     try:
         return orjson.loads(line)

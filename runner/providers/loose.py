@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -12,6 +13,11 @@ LONGEST_SENTENCE = 500
 def as_object(value: object) -> dict[str, Any]:
     """``value`` if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def says_anything(entry: dict[str, Any], but: Collection[str]) -> bool:
+    """Whether an object holds more than these fields and empty ones: a reply in a form that nobody knows."""
+    return any(value not in (None, "", [], {}) for name, value in entry.items() if name not in but)
 
 
 def as_list(value: object) -> list[Any]:

@@ -14,8 +14,8 @@ import orjson
 
 from runner.models import Model, find_model
 from runner.providers.base import ACCOUNT_TROUBLE
-from runner.providers.lenient import load_object
-from runner.providers.loose import as_code, as_count, as_object, as_text, shorten
+from runner.providers.lenient import load_object, object_in
+from runner.providers.loose import as_code, as_count, as_list, as_object, as_text, says_anything, shorten
 from runner.providers.openai_caching import contents, settings
 from runner.providers.openai_responses import RESPONSES, response_answer, responses_body
 from runner.providers.openai_usage import NO_TOKENS, tier_of, tokens_of, version_of
@@ -28,6 +28,9 @@ RETRIED_CODES = frozenset({0, 401, 402, 403, 408, 409, 429})
 """HTTP codes of a line that speak of the moment or the account, not of the request."""
 
 RETRIED_WORDS = ACCOUNT_TROUBLE | {"rate_limit_exceeded"}
+
+NO_ANSWER = ("failed", "cancelled")
+"""What a response's ``status`` says of one that has none."""
 
 ENDINGS = {
     "batch_expired": Status.EXPIRED,
@@ -79,7 +82,7 @@ def _chat_body(card: Model, model: str, body: Body, hint: Hint | None) -> dict[s
 
 
 def decode_line(line: bytes) -> list[Response]:
-    """One row per choice, numbered from 0; a failed request is one row.
+    """One row per choice, numbered from 0; a failed request is one row, and so is a reply that is not understood.
 
     Raises ValueError, and nothing else, when the line is not a JSON object with a ``custom_id``.
     """
@@ -87,15 +90,18 @@ def decode_line(line: bytes) -> list[Response]:
     request_id = as_text(entry.get("custom_id"))
     if not request_id:
         raise ValueError("the line has no custom_id")
-    response = as_object(entry.get("response"))
-    body = as_object(response.get("body"))
+    response = object_in(entry.get("response"))
+    body = object_in(response.get("body"))
     code = as_count(response.get("status_code"))
     choices = body.get("choices")
-    if code in (200, None):
+    if code is None or 200 <= code < 300:
         if isinstance(choices, list) and choices:
             return _answers(request_id, body, [as_object(choice) for choice in choices])
         if answer := response_answer(request_id, body):
             return [answer]
+        has_failed = body.get("error") or entry.get("error") or body.get("status") in NO_ANSWER
+        if not has_failed and (code is not None or says_anything(entry, ("id", "custom_id"))):
+            return [_silence(request_id, body)]
     return [_failure(request_id, code, body, entry.get("error"))]
 
 
@@ -109,12 +115,15 @@ def _answers(request_id: str, body: dict[str, Any], choices: list[dict[str, Any]
         message = as_object(choice.get("message"))
         refusal = as_text(message.get("refusal"))
         reason = as_text(choice.get("finish_reason"))
+        status = _ending(reason, refusal)
+        if status is Status.OK and not _is_understood(choice):
+            status = Status.UNREAD
         rows.append(
             Response(
                 request_id=request_id,
                 choice=number,
-                status=_ending(reason, refusal),
-                text=spoken(message.get("content")) or refusal or "",
+                status=status,
+                text=None if status is Status.UNREAD else spoken(message.get("content")) or refusal or "",
                 finish_reason=reason,
                 model_version=version,
                 service_tier=tier_of(body),
@@ -122,6 +131,39 @@ def _answers(request_id: str, body: dict[str, Any], choices: list[dict[str, Any]
             )
         )
     return rows
+
+
+def _is_understood(choice: dict[str, Any]) -> bool:
+    """Whether a choice has a message in a form that is known; one that ended for a reason may be empty."""
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        return False
+    content = message.get("content")
+    return isinstance(content, str | list) or (content is None and as_text(choice.get("finish_reason")) is not None)
+
+
+def _silence(request_id: str, body: dict[str, Any]) -> Response:
+    """A reply without an answer: blocked where it says why, else one that is not understood."""
+    reason = _why_silent(body)
+    return Response(
+        request_id=request_id,
+        choice=0,
+        status=Status.FILTERED if reason else Status.UNREAD,
+        text="" if reason else None,
+        finish_reason=reason,
+        model_version=version_of(body),
+        service_tier=tier_of(body),
+        **tokens_of(as_object(body.get("usage"))),
+    )
+
+
+def _why_silent(body: dict[str, Any]) -> str | None:
+    """The reason of a reply without choices: its own word, Gemini's behind this protocol, or Azure's filters."""
+    feedback = as_object(body.get("promptFeedback") or body.get("prompt_feedback"))
+    words = (body.get("finish_reason"), feedback.get("blockReason"), feedback.get("block_reason"))
+    filters = [as_object(each).get("content_filter_results") for each in as_list(body.get("prompt_filter_results"))]
+    is_filtered = any(as_object(kind).get("filtered") is True for found in filters for kind in as_object(found).values())
+    return next(filter(None, map(as_text, words)), "content_filter" if is_filtered else None)
 
 
 def _ending(reason: str | None, refusal: str | None) -> Status:

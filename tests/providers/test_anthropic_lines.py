@@ -156,10 +156,39 @@ def test_an_empty_answer_that_ended_so_is_final(reason):
     assert row.status.is_final and row.text == ""
 
 
-@pytest.mark.parametrize("reason", ["pause_turn", "tool_use", None])
-def test_no_text_and_no_end_is_tried_again_and_its_cost_is_kept(reason):
+@pytest.mark.parametrize(
+    ("reason", "status"), [("pause_turn", Status.FILTERED), ("tool_use", Status.FILTERED), (None, Status.UNREAD)]
+)
+def test_no_text_is_never_bought_again_and_its_cost_is_kept(reason, status):
     row = decoded(succeeded(content=[{"type": "tool_use", "id": "t"}], stop_reason=reason))
-    assert (row.status, row.error_code, row.output_tokens) == (Status.FAILED, "no_answer", 7)
+    assert (row.status, row.error_code, row.output_tokens) == (status, None, 7)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "Yes."},
+        {"content": None},
+        {"content": [{"type": "text", "text": {"value": "Yes."}}]},
+        {"content": ["Yes."]},
+    ],
+)
+def test_a_message_in_another_form_arrived_and_is_not_read(message):
+    assert decoded(succeeded(**message)).status is Status.UNREAD
+    assert decoded({"type": "done", "reply": "Yes."}).status is Status.UNREAD
+
+
+def test_a_message_that_is_the_text_of_one_is_read():
+    whole = succeeded()
+    assert decoded({"type": "succeeded", "message": json.dumps(whole["message"])}) == decoded(whole)
+
+
+@pytest.mark.parametrize("odd", [-1, "12", True, 1.5, [3]])
+@pytest.mark.parametrize("name", ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"])
+def test_a_count_that_is_none_leaves_the_input_untold(name, odd):
+    whole = succeeded()
+    usage = {**whole["message"]["usage"], name: odd}
+    assert decoded({"type": "succeeded", "message": {**whole["message"], "usage": usage}}).input_tokens is None
 
 
 def test_thoughts_are_not_text_and_text_is_all_text_blocks():

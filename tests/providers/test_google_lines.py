@@ -136,24 +136,43 @@ def test_several_candidates_are_several_choices_paid_once():
             "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"
         )),
         ("SAFETY", "Ye", Status.FILTERED),
-        ("OTHER", None, Status.FAILED),
+        ("OTHER", None, Status.FILTERED),
         ("OTHER", "Yes.", Status.OK),
-        (None, None, Status.FAILED),
+        (None, None, Status.UNREAD),
         ("FROM_THE_FUTURE", "Yes.", Status.OK),
     ],
 )  # fmt: skip
 def test_how_an_answer_ended(reason, text, status):
     row = decoded(said(reason, text))
-    assert (row.status, row.text, row.finish_reason) == (status, text or "", reason)
-    assert (row.error_code is not None) == (status is Status.FAILED)
+    assert (row.status, row.text, row.finish_reason) == (status, None if status is Status.UNREAD else text or "", reason)
+    assert row.error_code is None
     assert row.output_tokens == 7
 
 
-def test_a_blocked_prompt_is_filtered_and_no_candidate_at_all_is_no_answer():
+def test_a_blocked_prompt_is_filtered_and_no_candidate_at_all_is_not_read():
     row = decoded(said(candidates=[], promptFeedback={"blockReason": "PROHIBITED_CONTENT"}))
     assert (row.status, row.finish_reason, row.input_tokens) == (Status.FILTERED, "PROHIBITED_CONTENT", 3010)
     row = decoded(said(candidates=None))
-    assert (row.status, row.error_code) == (Status.FAILED, "no_answer")
+    assert (row.status, row.error_code) == (Status.UNREAD, None)
+    assert decode_line(b'{"key": "r1", "response": {}}')[0].status is Status.UNREAD
+
+
+@pytest.mark.parametrize("content", ["Yes.", {"parts": "Yes."}, {"parts": ["Yes."]}])
+def test_content_in_another_form_arrived_and_is_not_read(content):
+    assert decoded(said(candidates=[{"content": content, "finishReason": "STOP"}])).status is Status.UNREAD
+
+
+def test_a_response_that_is_the_text_of_one_is_read():
+    line = json.dumps({"key": "r1", "response": json.dumps(said())}).encode()
+    assert decode_line(line) == [decoded(said())]
+
+
+@pytest.mark.parametrize("odd", [-1, "12", True, 1.5])
+@pytest.mark.parametrize("name", ["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"])
+def test_a_count_that_is_none_leaves_the_usage_untold(name, odd):
+    whole = said()
+    row = decoded({**whole, "usageMetadata": {**whole["usageMetadata"], name: odd}})
+    assert (row.input_tokens, row.output_tokens) == (None, None)
 
 
 @pytest.mark.parametrize(

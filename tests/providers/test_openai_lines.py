@@ -139,8 +139,6 @@ OPENAI_ERROR = {"error": {"message": "Too long.", "type": "invalid_request_error
         (line({"status_code": 401, "body": None}), Status.FAILED, "401", None),
         (line({"status_code": 503, "body": {}}), Status.FAILED, "503", None),
         (line({"status_code": 0, "body": None}), Status.FAILED, "0", None),
-        (line({"status_code": 200, "body": None}), Status.FAILED, None, None),
-        (line({"status_code": 200, "body": {"choices": []}}), Status.FAILED, None, None),
         (line(None, {"code": "batch_expired", "message": "Too late."}), Status.EXPIRED, "batch_expired", "Too late."),
         (line(None, {"code": "batch_cancelled"}), Status.CANCELLED, "batch_cancelled", None),
         (line(None, {"code": "odd", "message": "Hm."}), Status.FAILED, "odd", "Hm."),
@@ -164,6 +162,41 @@ def test_how_a_request_failed(raw, status, code, message):
     row = only(raw)
     assert (row.status, row.error_code, row.text, row.choice) == (status, code, None, 0)
     assert row.error_message == message if message else row.error_message
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (None, None),
+        ("positive", None),
+        ({"choices": []}, None),
+        ({"choices": [], "prompt_filter_results": [{"content_filter_results": {"hate": {"filtered": False}}}]}, None),
+        ({"choices": [], "prompt_filter_results": [{"content_filter_results": {"hate": {"filtered": True}}}]}, "content_filter"),
+        ({"choices": [], "promptFeedback": {"blockReason": "SAFETY"}}, "SAFETY"),
+        ({"choices": [], "finish_reason": "safety"}, "safety"),
+        ({"choices": [None]}, None),
+        ({"choices": [{"text": "positive", "finish_reason": "stop"}]}, None),
+        ({"choices": [{"message": {"content": {"text": "positive"}}, "finish_reason": "stop"}]}, None),
+        ({"answer": "positive"}, None),
+    ],
+)  # fmt: skip
+def test_a_reply_that_arrived_is_never_bought_again(body, reason):
+    row = only(line({"status_code": 200, "body": body}))
+    assert (row.status, row.finish_reason) == (Status.FILTERED if reason else Status.UNREAD, reason or row.finish_reason)
+    assert row.error_code is None
+
+
+def test_an_envelope_that_nobody_knows_is_not_read_and_one_that_is_empty_has_failed():
+    assert only(b'{"custom_id": "abc234", "output": {"text": "positive"}}').status is Status.UNREAD
+    assert only(b'{"id": "r", "custom_id": "abc234", "response": null, "error": null}').status is Status.FAILED
+
+
+def test_a_body_that_is_the_text_of_one_is_read():
+    raw = answer([{"message": {"content": "Yes."}, "finish_reason": "stop"}], {"prompt_tokens": 9})
+    whole = json.loads(raw)
+    whole["response"]["body"] = json.dumps(whole["response"]["body"])
+    assert only(json.dumps(whole).encode()) == only(raw)
+    assert only(raw).text == "Yes."
 
 
 def test_half_a_surrogate_pair_does_not_lose_a_paid_answer():
