@@ -30,6 +30,7 @@ takes.table := TASK PROTOCOL PUBLISHED WIDTH
 takes.verify := $(WHICH)
 takes.status := $(WHICH)
 takes.cancel := $(WHICH) $(WAITS)
+takes.accept := JOB YES
 takes.give-up := JOB YES
 takes.forget := RUN YES
 takes.orphans := PROVIDER EMULATE ADOPT
@@ -56,7 +57,7 @@ MINILM := modules.json config.json config_sentence_transformers.json sentence_be
 TORCH := $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo data build show estimate plan rehearse submit collect run score report table verify status cancel give-up forget orphans models prices clean \
+.PHONY: help demo data build show estimate plan rehearse submit collect run score report table verify status cancel accept give-up forget orphans models prices clean \
         test test-all faults lint bench statistics setup wordnet sbert
 
 help: ## this list
@@ -111,6 +112,9 @@ status: $(VENV)/.ready ## where runs stand and what happens next
 
 cancel: $(VENV)/.ready ## cancel a run at the provider and keep what it has answered (WAIT=1 waits for its end)
 	@$(RUNNER) cancel $(call options,cancel)
+
+accept: $(VENV)/.ready ## give up the answers that JOB counts and does not give, and buy them again once
+	@$(RUNNER) accept $(call options,accept)
 
 give-up: $(VENV)/.ready ## give the stuck job JOB up: its bound counts as spent, its requests may be bought again
 	@$(RUNNER) give-up $(call options,give-up)

@@ -122,6 +122,11 @@ class Spent:
         """What may be gone in the worst case."""
         return self.billed_usd + self.reserved_usd
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether what was billed may have been less."""
+        return self.at_bound_usd > 0
+
 
 _TIMES = (
     "intended_at", "created_at", "absent_at", "ended_at", "retain_until", "collected_at", "cancelling_at", "remade_at",

@@ -19,7 +19,8 @@ def cost_of(ledger: Ledger, run: Run, folders: Folders, responses: pl.DataFrame)
     promised = folders.asked / "estimate.json"
     estimate = orjson.loads(promised.read_bytes()) if promised.exists() else {}
     spent = ledger.spent(run=run.name)
-    reused = _usd(responses.filter(pl.col("bought_by") != run.name))
+    elsewhere = responses.filter(pl.col("bought_by") != run.name)
+    reused = _usd(elsewhere)
     used = _used(folders, responses)
     return Cost(
         low_usd=estimate.get("low_usd"),
@@ -34,6 +35,8 @@ def cost_of(ledger: Ledger, run: Run, folders: Folders, responses: pl.DataFrame)
             Saving("identical requests sent once", _usd(used.filter(~pl.col("request_id").is_first_distinct()))),
             Saving("input that the provider read from its cache", _cached(run, responses)),
         ),
+        billed_is_bound=spent.is_bound,
+        reused_is_bound=bool(elsewhere["cost_is_bound"].any()),
     )
 
 
@@ -43,6 +46,7 @@ def _used(folders: Folders, responses: pl.DataFrame) -> pl.DataFrame:
         *(pl.col(name).sum() for name in _TOKENS),
         cost_usd=pl.when(pl.col("cost_usd").null_count() == 0).then(pl.col("cost_usd").sum()),
         answers=pl.len(),
+        is_bound=pl.col("cost_is_bound").any(),
     )
     asked = [
         pl.read_parquet(path, columns=["setting", "request_id"])
@@ -56,6 +60,7 @@ def _by_setting(used: pl.DataFrame) -> tuple[Spent, ...]:
         pl.col("answers").sum(),
         *(pl.col(name).sum() for name in _TOKENS),
         usd=pl.when(pl.col("cost_usd").null_count() == 0).then(pl.col("cost_usd").sum()),
+        is_bound=pl.col("is_bound").any(),
     )
     return tuple(Spent(**row) for row in totals.iter_rows(named=True))
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from runner.chain import collect, sending, stock, submit
 from runner.chain.deleted import unknown_jobs
 from runner.chain.journal import Point, reached
+from runner.chain.losses import Gap, is_due, is_patient
 from runner.chain.queues import learn
 from runner.chain.runs import Folders, Run, Workspace, read_run
-from runner.chain.standing import LOST, Standing, halted, standing
+from runner.chain.standing import LOST, WITHHELD, Standing, halted, standing
 from runner.chain.stuck import foreign, give_up_words, is_foreign, name_of, overdue, stopping_since
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
@@ -28,9 +29,6 @@ from runner.venues import provider_of
 Say = Callable[[str], None]
 Connect = Callable[[str, str], Provider]
 """(provider, venue) -> the venue, opened. Raises RunnerError when there is no key or another base URL is set."""
-
-LATE = timedelta(minutes=15)
-"""How long after its end a job that counts answers may still come without them, by the provider's clock."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +115,9 @@ class _Visit:
             for job in new:
                 seen.add(job.job)
                 self._guarded(job, self._step)
+        for job in self.ledger.jobs(venue=self.venue, model=self.model):
+            if job.unread:
+                self._guarded(job, self._read_again)
 
     def _unfinished(self) -> list[Job]:
         return self.ledger.jobs(venue=self.venue, model=self.model, states=[*OPEN, State.COLLECTED])
@@ -154,6 +155,9 @@ class _Visit:
         self.say(f"{job.part} is gone from the disk; reading it again from what was fetched, or fetching it again.")
         if not collect.restore(self.workspace, self.ledger, self.provider, job, self.say):
             self.ledger.move(job, State.CREATED, part=None)  # and so it is asked about like any other
+
+    def _read_again(self, job: Job) -> None:
+        collect.read_again(self.workspace, self.ledger, self.provider, job, self.say)
 
     def _step(self, job: Job) -> None:
         if job.state in (State.INTENDED, State.UPLOADED, State.UNCLEAR):
@@ -194,7 +198,8 @@ class _Visit:
                 retain_until=status.retain_until,
             )
             reached(Point.ENDED)
-        self.ended.append((job, status))
+        if is_due(job, status.at):
+            self.ended.append((job, status))
 
     def _watch(self, job: Job, status: JobStatus) -> None:
         """A running job: cancel it where that is wanted, and say it where no end is to be expected of it."""
@@ -227,7 +232,7 @@ class _Visit:
         return True
 
     def _salvage(self, job: Job, status: JobStatus) -> None:
-        patient = job.ended_at is not None and status.at - job.ended_at < LATE
+        patient = is_patient(job, status.at)
         found = self.found[job.job]
         try:
             if isinstance(found, Exception):
@@ -235,6 +240,14 @@ class _Visit:
             job = collect.salvage(
                 self.workspace, self.ledger, self.provider, job, status, found, self.say, patient=patient
             )
+        except collect.Short as gap:
+            self.ledger.move(job, job.state, looked_at=status.at)
+            reached(Point.LOOKED)
+            self.say(f"Batch {job.batch} of {job.run}: {gap}; it is looked at again 1, 5 and 15 minutes after its end.")
+            return
+        except collect.Withheld as none:
+            self._withhold(job, status, none.gap)
+            return
         except Gone as gone:
             self._lose(job, f"the provider gives no results any more ({gone})")
             return
@@ -248,6 +261,12 @@ class _Visit:
             self.problems[job.run] = f"Nothing in batch {job.batch} was answered: {trouble}"
         if status.state is JobState.FAILED and status.learned_queue_tokens is None and job.part is None:
             self.problems[job.run] = f"The provider failed batch {job.batch}: {status.error or 'no reason given'}"
+
+    def _withhold(self, job: Job, status: JobStatus, gap: Gap) -> None:
+        """Keep an ended job, its requests and its money, until its answers come or the user gives them up."""
+        why = f"{WITHHELD}it counts {gap.promised:,} answers and gives none of them"
+        self.ledger.move(job, job.state, error=why, promised=gap.promised, looked_at=status.at)
+        reached(Point.WITHHELD)
 
     def _search(self, job: Job) -> None:
         """A job that the provider does not know: too new to be seen, another account's, or lost."""
@@ -264,7 +283,14 @@ class _Visit:
 
     def _lose(self, job: Job, why: str) -> None:
         """Close a job whose answers can be had no more. It counts as paid, for it may have been."""
-        self.ledger.move(job, State.CLOSED, error=LOST + why, billed_usd=job.reserved_usd, ended_at=self.now)
+        self.ledger.move(
+            job,
+            State.CLOSED,
+            error=LOST + why,
+            billed_usd=job.reserved_usd,
+            at_bound_usd=job.reserved_usd,
+            ended_at=self.now,
+        )
         self.say(f"Batch {job.batch} of {job.run} is {LOST}{why}.")
 
     def go_on(self, run: Run) -> Standing:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import polars as pl
 
-from runner.chain.collect import read_results
 from runner.chain.files import write_frame
 from runner.chain.prices import bound_price_at, with_bound
+from runner.chain.reading import read_results
 from runner.chain.runs import Folders, Run, Workspace, read_run, run_names
 from runner.chain.sending import EVER, new_job
 from runner.chain.standing import LOST

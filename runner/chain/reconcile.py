@@ -24,7 +24,7 @@ FEWEST_RUNS = 5
 
 _COLUMNS = (
     "request_id", "choice", "status", "input_tokens", "cached_tokens", "output_tokens", "cache_write_tokens",
-    "cache_write_long_tokens", "cost_usd", "service_tier",
+    "cache_write_long_tokens", "cost_usd", "cost_is_bound", "service_tier",
 )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def history(workspace: Workspace, ledger: Ledger) -> list[PastEstimate]:
         if _is_finished(jobs, total.to_buy):
             span = (total.low_usd, total.mid_usd, total.high_usd)
             venue = read_run(workspace, name).asked.venue
-            rows.append(PastEstimate(name, venue, *span, spent.billed_usd, promise.widened))
+            rows.append(PastEstimate(name, venue, *span, spent.billed_usd, promise.widened, spent.is_bound))
     return rows
 
 
@@ -75,7 +75,7 @@ def stretch(past: Sequence[PastEstimate], venue: str) -> float:
 
     Real runs learn from real runs, rehearsals from rehearsals; from fewer than FEWEST_RUNS nothing is learned.
     """
-    alike = [row for row in past if is_rehearsal(row.venue) == is_rehearsal(venue)]
+    alike = [row for row in past if is_rehearsal(row.venue) == is_rehearsal(venue) and not row.is_bound]
     if len(alike) < FEWEST_RUNS:
         return 1.0
     needed = sorted(map(_needed, alike))
@@ -96,6 +96,7 @@ def _bought(run: Run, job: Job, path: Path) -> pl.DataFrame:
     rows = pl.scan_parquet(path, schema=columns, extra_columns="ignore", missing_columns="insert").collect()
     price = price_at(run, job.intended_at)
     extra = pl.lit(None, pl.Float64) if price is None else pl.col("cost_usd") - cost_expr(price)
+    extra = pl.when("cost_is_bound").then(0.0).otherwise(extra)
     return rows.with_columns(is_in_batch=is_in_batch(rows, run.asked.provider)).with_columns(
         extra_usd=pl.when(~pl.col("is_in_batch")).then(extra).otherwise(0.0)
     )
@@ -123,7 +124,6 @@ def _is_finished(jobs: Sequence[Job], to_buy: int) -> bool:
 def _compared(promised: Promised, rows: pl.DataFrame, *, known: bool) -> Compared:
     first = rows.filter(pl.col("choice") == 0)
     final = first.filter(pl.col("status").is_in(FINAL_WORDS))
-    is_silent = (pl.col("status") != "rejected") & (pl.col("input_tokens").fill_null(0) == 0)
     return Compared(
         name=promised.name,
         promised=promised.to_buy,
@@ -136,6 +136,7 @@ def _compared(promised: Promised, rows: pl.DataFrame, *, known: bool) -> Compare
         mid_usd=promised.mid_usd,
         high_usd=promised.high_usd,
         billed_usd=float(rows["cost_usd"].sum()) if known and not rows["cost_usd"].null_count() else None,
-        unmetered=final.filter(is_silent).height,
+        unmetered=final.filter("cost_is_bound").height,
         outside=first.filter(~pl.col("is_in_batch")).height,
+        is_bound=bool(rows["cost_is_bound"].any()),
     )

@@ -89,8 +89,10 @@ def _summary(
     counted = asked.join(ends, on="request_id", how="inner")["status"].value_counts().sort("status")
     done = int(counted["count"].sum())
     complete = done == asked.height
-    look = _look(ledger, run, responses, again) if complete and run.test_family and done else None
-    scored = task.score(items, _design(run, look, tested=complete)) if items.height else Scored()
+    useless = _useless(items)
+    useful = useless is None
+    look = _look(ledger, run, responses, again) if complete and run.test_family and done and useful else None
+    scored = task.score(items, _design(run, look, tested=complete)) if items.height and useful else Scored()
     others = other_models(run.asked, responses["model_version"])
     return Summary(
         run=run.name,
@@ -112,7 +114,7 @@ def _summary(
         failures=_failures(items),
         caution=_caution(run, responses, others),
         other_models=others,
-        explanation=run.explanation,
+        explanation=run.explanation or useless,
         funnel=run.funnel.steps,
         funnel_notes=run.funnel.notes,
         versions=versions_of(run, responses),
@@ -120,6 +122,18 @@ def _summary(
         remarks=task.remarks,
         repeat=repeat_of(run, folders),
     )
+
+
+def _useless(items: pl.DataFrame) -> str | None:
+    """Why there is no score, where not one final answer can be used: a number would be the failures' alone."""
+    if "reason" not in items.columns:
+        return None
+    own = items.filter(pl.col("floor").is_null())
+    if own.is_empty() or own["reason"].null_count():
+        return None
+    counted = own["reason"].value_counts(sort=True).head(3)
+    why = ", ".join(f"{n:,} {reason}" for reason, n in counted.iter_rows())
+    return f"None of the {own.height:,} final answers can be used ({why}), so that there is no score."
 
 
 def digest_of(responses: pl.DataFrame) -> str:

@@ -1,17 +1,20 @@
-"""The user's words about jobs that cannot be brought to an end in any other way."""
+"""What only the user can decide of a job that is stuck, and of a run that is over: `accept`, `give-up`, `forget`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import polars as pl
 
-from runner.chain.runs import Folders, Workspace, read_run, run_names
-from runner.chain.standing import LOST
-from runner.chain.stock import request_ids
+from runner.chain.journal import Point, reached
+from runner.chain.losses import bounds_of
+from runner.chain.runs import Folders, Run, Workspace, read_run, run_names
+from runner.chain.standing import LOST, WITHHELD
+from runner.chain.stock import batch_ids, request_ids
 from runner.chain.stuck import is_foreign, name_of, overdue, stopping_since
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
@@ -32,6 +35,71 @@ def find_job(ledger: Ledger, name: str) -> Job:
         return found[-1]
     out = ", ".join(job.job for job in ledger.jobs(states=OPEN)) or "none"
     raise RunnerError(f"There is no job {name!r} in the ledger; those that are out: {out}.")
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """A job that counts ``answers`` and has given none: what they may have cost, and what asking again may cost.
+
+    Dollars are None where no price is known.
+    """
+
+    job: Job
+    run: Run
+    answers: int
+    lost_usd: float | None
+    again_usd: float | None
+
+
+def find_withheld(workspace: Workspace, ledger: Ledger, name: str, now: datetime) -> Withheld:
+    """The job of this name. Raises RunnerError where there is none, or nothing of it is to be given up."""
+    job = find_job(ledger, name)
+    if job.state not in OPEN or not (job.error or "").startswith(WITHHELD):
+        raise RunnerError(
+            f"{name} is {job.state}, and nothing of it is to be given up: that is for jobs that count answers and give "
+            f"none, 15 minutes after their end (`make collect` says which)."
+        )
+    run, ids = read_run(workspace, job.run), batch_ids(workspace, job).to_list()
+    then = bounds_of(workspace, job, run, ids, job.intended_at)["bound_usd"]
+    again = bounds_of(workspace, job, run, ids, now)["bound_usd"]
+    answers = job.promised or 0
+    return Withheld(
+        job,
+        run,
+        answers,
+        None if then.null_count() else float(then.head(answers).sum()),
+        None if again.null_count() else float(again.sum()),
+    )
+
+
+def accept(workspace: Workspace, ledger: Ledger, name: str, ask: Ask, now: datetime, say: Say) -> Run | None:
+    """Ask, and keep the yes: at the next look the answers that a job did not give count as lost, and as paid.
+
+    What they asked may then be bought again, once, inside BUDGET: the approval grows by what that may cost. The job's
+    run; None when the user said no.
+    """
+    with workspace.locked(say):
+        found = find_withheld(workspace, ledger, name, now)
+        job, run = found.job, found.run
+        say(
+            f"Batch {job.batch} of {job.run} ({job.n:,} requests, {job.provider_job} at {job.venue}) counts "
+            f"{found.answers:,} answers and has given none. Giving them up counts {_most(found.lost_usd)} as "
+            f"spent, and buying them again costs {_most(found.again_usd)}. Its raw files stay."
+        )
+        if not ask(f"Give up {found.answers:,} answers, and buy them again once?"):
+            return None
+        before = ledger.approval(job.run)
+        is_bound = before is not None and not before.is_withdrawn
+        if before is not None and is_bound and before.bound_usd is not None and found.again_usd is not None:
+            bound = before.bound_usd + found.again_usd
+            ledger.approve(job.run, bound, before.at, before.budget_usd, before.instances)
+        ledger.move(job, State.ENDED, accepted_at=now, error=None)
+        reached(Point.ACCEPTED)
+        return run
+
+
+def _most(amount: float | None) -> str:
+    return "an unknown sum (no price is known)" if amount is None else f"at most {usd(amount)}"
 
 
 def give_up(

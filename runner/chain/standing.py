@@ -9,20 +9,21 @@ from datetime import UTC, datetime
 import polars as pl
 
 from runner.chain.deleted import fetched_blindly, unknown_jobs
+from runner.chain.pilot_check import pilot_loss, unread_loss
 from runner.chain.prices import bound_price_at, with_bound
 from runner.chain.queues import whole_instances
 from runner.chain.runs import Folders, Run, Workspace, read_run
-from runner.chain.stock import Out, answered, known_ids, out, request_ids, room_usd, to_buy
+from runner.chain.stock import Out, answered, known_ids, out, request_ids, room_usd, to_buy, unread
 from runner.ledger import OPEN, Approval, Job, Ledger, State
 from runner.providers.base import JobStatus
 
-PILOT_LOSS = 0.05
-"""Share of truncated or rejected pilot answers above which the rest is not bought without a new yes."""
 PILOT = "only a pilot is approved: `make estimate` rests on it (`make plan` after `make score`), `make submit` goes on"
 BOUND = "the approved bound is reached: `make submit` (or a higher `BUDGET`) buys more"
 """What is said where nothing more may be bought without a new yes."""
 LOST = "lost: "
 """How the error of a job begins whose answers can be had no more."""
+WITHHELD = "withheld: "
+"""How the error of an ended job begins that counts answers and gives none of them."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,8 @@ def standing(
         what_next = f"{where}: `make collect`"
     elif ours:
         what_next = "waiting for the provider: `make collect`"
+    elif arrived := _unread(workspace, ledger, run, ids):
+        what_next = problem = arrived
     elif approval is None:
         what_next = "not approved yet: `make submit` shows the cost and asks"
     elif held := _held(workspace, ledger, run, approval):
@@ -181,14 +184,16 @@ def approved(ledger: Ledger, run: Run, approval: Approval, wanted: pl.DataFrame)
 
 
 def halted(workspace: Workspace, ledger: Ledger, run: Run) -> str | None:
-    """The sentence that stops a run until `submit` is told to go on: answers lost, or a pilot that failed."""
+    """The sentence that stops a run until the user says so: answers lost or withheld, or replies that are of no use."""
     approval = ledger.approval(run.name)
     if approval is None:
         return None
     return (
         _unknown(workspace, ledger, run)
+        or withheld(ledger, run)
         or _lost(workspace, ledger, run, approval)
-        or _pilot_loss(workspace, ledger, run, approval.at)
+        or unread_loss(workspace, ledger, run, approval.at)
+        or pilot_loss(workspace, ledger, run, approval.at)
     )
 
 
@@ -196,6 +201,18 @@ def _unknown(workspace: Workspace, ledger: Ledger, run: Run) -> str | None:
     """Whether some job may hold requests of this run without anything here telling so."""
     for job in unknown_jobs(workspace, ledger, venue=run.asked.venue, model=run.asked.model):
         return fetched_blindly(job)
+    return None
+
+
+def withheld(ledger: Ledger, run: Run) -> str | None:
+    """Of a job of the model that counts answers and gives none: only `accept` goes on without them."""
+    for job in ledger.jobs(venue=run.asked.venue, model=run.asked.model, states=OPEN):
+        if (job.error or "").startswith(WITHHELD):
+            why = (job.error or "").removeprefix(WITHHELD)
+            return (
+                f"batch {job.batch} of {job.run} has ended, but {why}. Nothing more is bought of {job.model}: "
+                f"`make collect` looks again, `make accept JOB={job.job}` gives those answers up and goes on."
+            )
     return None
 
 
@@ -218,26 +235,15 @@ def _lost(workspace: Workspace, ledger: Ledger, run: Run, approval: Approval) ->
     return None
 
 
-def _pilot_loss(workspace: Workspace, ledger: Ledger, run: Run, approved_at: datetime) -> str | None:
-    """Whether the first batch of this model and task came back truncated or rejected too often."""
-    task = run.asked.task
-    jobs = ledger.jobs(venue=run.asked.venue, model=run.asked.model)
-    first = next((job for job in jobs if job.part and job.answered and job.run.split("__", 1)[0] == task), None)
-    part = workspace.root / first.part if first and first.part else None
-    if first is None or part is None or not part.exists():
+def _unread(workspace: Workspace, ledger: Ledger, run: Run, ids: pl.Series) -> str | None:
+    """What to say of a run that lacks nothing but replies which arrived and are not understood."""
+    odd = unread(workspace, ledger, run.asked.venue, run.asked.model)
+    odd = odd.filter(odd.is_in(ids.implode()))
+    if odd.is_empty() or not to_buy(workspace, ledger, run, 1).is_empty():
         return None
-    # By our own clock on both sides: a later yes was given in view of these answers.
-    if approved_at > (first.collected_at or datetime.fromtimestamp(part.stat().st_mtime, UTC)):
-        return None
-    rows = pl.read_parquet(part, columns=["status", "error_message"])
-    lost = rows.filter(pl.col("status").is_in(["truncated", "rejected"]))
-    if lost.height <= PILOT_LOSS * rows.height:
-        return None
-    why = next(iter(lost["error_message"].drop_nulls()), "answers longer than the output limit")
-    raw = Folders(workspace, first.run).raw.relative_to(workspace.root)
     return (
-        f"{lost.height} of the first {rows.height} answers came back truncated or rejected ({why}) and the rest is "
-        f"not bought. See {raw}; `make submit` asks again and goes on if you say so."
+        f"{odd.len():,} replies arrived in a form that this version does not know: they were paid for and are not "
+        f"bought again, and the table stays PARTIAL. A later version reads them at `make collect`."
     )
 
 

@@ -13,7 +13,7 @@ from runner.chain.journal import Point, reached
 from runner.chain.runs import Folders, Run, Workspace
 from runner.errors import RunnerError
 from runner.ledger import OPEN, SENT, Approval, Job, Ledger
-from runner.request import FINAL, RESPONSE_SCHEMA
+from runner.request import FINAL, RESPONSE_SCHEMA, Status
 
 MAX_ATTEMPTS = 3
 """After so many tries that brought nothing, a request is finally ``missing``."""
@@ -60,7 +60,8 @@ def cut_short(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids:
 
 
 _IS_FINAL = pl.col("status").is_in(FINAL_WORDS)
-_IS_EXHAUSTED = ~_IS_FINAL & (pl.col("attempt") >= MAX_ATTEMPTS)
+_IS_UNREAD = pl.col("status") == Status.UNREAD
+_IS_EXHAUSTED = ~_IS_FINAL & ~_IS_UNREAD & (pl.col("attempt") >= MAX_ATTEMPTS)
 
 
 def answered(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: pl.Series) -> pl.Series:
@@ -181,6 +182,13 @@ def out(workspace: Workspace, ledger: Ledger, run: Run, ids: pl.Series) -> Out:
     )
 
 
+def unread(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> pl.Series:
+    """Requests whose reply arrived and was not understood, over all runs: paid for, so not to be bought again."""
+    files = [path for job, path in parts(workspace, ledger, venue, model) if job.unread]
+    found = [pl.scan_parquet(path).filter(_IS_UNREAD).select("request_id") for path in files]
+    return pl.concat(found).unique().collect()["request_id"] if found else pl.Series("request_id", [], pl.String())
+
+
 def known_ids(workspace: Workspace, job: Job) -> pl.Series | None:
     """The requests of a batch: by its own list, else by its answers; None where both were deleted."""
     path = Folders(workspace, job.run).batch_ids(job.stage, job.batch)
@@ -216,14 +224,15 @@ def sizes(folders: Folders, stage: int) -> pl.LazyFrame:
 
 
 def to_buy(workspace: Workspace, ledger: Ledger, run: Run, stage: int) -> pl.DataFrame:
-    """The run's requests − final answers − ids in any open job of the venue and model, over all runs.
+    """The run's requests − final answers − ids in any open job − replies not understood, over all runs of the model.
 
     In sample order: request_id, tokens, input_bound, max_output, instance, writes.
     """
     folders = Folders(workspace, run.name)
     venue, model = run.asked.venue, run.asked.model
     have = answered(workspace, ledger, venue, model, request_ids(folders))
-    taken = pl.concat([have, held(workspace, ledger, venue, model)["request_id"]]).to_frame("request_id").unique()
+    paid = [held(workspace, ledger, venue, model)["request_id"], unread(workspace, ledger, venue, model)]
+    taken = pl.concat([have, *paid]).to_frame("request_id").unique()
     return sizes(folders, stage).join(taken.lazy(), on="request_id", how="anti", maintain_order="left").collect()
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import polars as pl
 
 from runner.benchmarks import find_task
-from runner.chain.collect import read_part
 from runner.chain.deleted import run_of
 from runner.chain.files import write_frame
+from runner.chain.parts import read_part
 from runner.chain.provenance import digests_of, instances_digest
 from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.score import score
@@ -135,8 +135,8 @@ def _parts(workspace: Workspace, again: Workspace, ledger: Ledger, run: Run, dec
                 lacking.append(job.job)
             continue
         provider = decoder(run_of(workspace, job))
-        _, part = read_part(again, ledger, provider, job, files, _status(job, pl.read_parquet(path)))
-        write_frame(Folders(again, job.run).part(job.job), part)
+        home = read_part(again, ledger, provider, job, files, _status(job, pl.read_parquet(path)))
+        write_frame(Folders(again, job.run).part(job.job), home.part)
         read += len(files)
     differs = f"no raw file of {', '.join(lacking)}" if lacking else None
     return Check("raw files of the provider, read again (that they are as received is not shown)", read, differs)

@@ -16,7 +16,7 @@ from runner.providers.base import Limits
 from runner.reporting.jobs import JobView
 from runner.reporting.summary import REHEARSAL
 from runner.reporting.table import Table
-from runner.reporting.words import NOT_GIVEN, count, duration, usd
+from runner.reporting.words import NOT_GIVEN, billed, count, duration, usd
 from runner.venues import is_rehearsal
 
 
@@ -37,7 +37,7 @@ def standing_table(standings: Sequence[Standing], ledger: Ledger, notes: Sequenc
                 count(standing.in_flight),
                 *((count(standing.not_sent),) if is_any_unsent else ()),
                 count(standing.waiting),
-                usd(spent.billed_usd if spent.is_known else None),
+                billed(spent.billed_usd if spent.is_known else None, is_bound=spent.is_bound),
                 usd(spent.reserved_usd if spent.is_known else None),
                 standing.next,
             )

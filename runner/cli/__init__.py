@@ -19,7 +19,7 @@ from runner.cli.plan import plan
 from runner.cli.prices import prices
 from runner.cli.rehearse import rehearse
 from runner.cli.results import report, score, verify
-from runner.cli.settle import forget, give_up
+from runner.cli.settle import accept, forget, give_up
 from runner.cli.show import show
 from runner.cli.tools import data, emulator
 from runner.cli.venues import models, orphans
@@ -55,6 +55,7 @@ for command in (
     verify,
     status,
     cancel,
+    accept,
     give_up,
     forget,
     orphans,

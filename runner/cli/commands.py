@@ -14,7 +14,7 @@ from runner.chain.standing import Standing
 from runner.chain.views import funnel_table, standing_table
 from runner.cli import options
 from runner.cli.office import Office, check_selected, office, print_json, problems, say, show
-from runner.cli.results import judge, show_scores, write_reports
+from runner.cli.results import fail_without_score, judge, show_scores, write_reports
 from runner.errors import RunnerError
 from runner.reporting.estimate_view import Estimate, estimate_table
 
@@ -83,11 +83,11 @@ def submit(
         run = here.build(chosen)
         if not run.explanation and here.submit(run, budget, yes, pilot, quiet=as_json, may_overrule=True):
             standings = here.advance([run.name])
-            _show_standings(here, standings, as_json)
+            show_standings(here, standings, as_json)
             problems(standings)
             return
         if as_json:
-            _show_standings(here, here.standings([run.name]), as_json)
+            show_standings(here, here.standings([run.name]), as_json)
         check_selected(run)
 
 
@@ -115,7 +115,7 @@ def collect(
                 print_json({"runs": [], "batches": []})
             return
         standings = here.wait(names, poll) if wait else here.advance(names)
-        _show_standings(here, standings, as_json)
+        show_standings(here, standings, as_json)
         problems(standings, here.blind())
 
 
@@ -146,7 +146,7 @@ def run(
         if not one.explanation:
             if not here.submit(one, budget, yes, pilot, quiet=as_json):
                 if as_json:
-                    _show_standings(here, here.standings([one.name]), as_json)
+                    show_standings(here, here.standings([one.name]), as_json)
                 return
             standings = here.wait([one.name], poll)
             problems(standings)
@@ -161,6 +161,7 @@ def run(
         show_scores(here, judged, as_json)
         write_reports(here, one.name, files=False)
         check_selected(one)
+        fail_without_score(judged)
 
 
 @click.command()
@@ -182,7 +183,7 @@ def status(as_json: bool, exit_code: bool, **chosen: Any) -> None:
             names = [here.pick(chosen).name]
         standings = here.standings(names)
         notes = [*standing_notes(standings, here.ledger, here.limits), *blind]
-        _show_standings(here, standings, as_json, notes)
+        show_standings(here, standings, as_json, notes)
     if exit_code and (blind or any(standing.trouble or standing.needs_yes for standing in standings)):
         sys.exit(1)
     if exit_code and not all(standing.is_complete for standing in standings):
@@ -202,7 +203,7 @@ def cancel(wait: bool, poll: float | None, as_json: bool, **chosen: Any) -> None
         standings = here.cancel(name)
         if wait:
             standings = here.wait([name.name], poll)
-        _show_standings(here, standings, as_json)
+        show_standings(here, standings, as_json)
         problems(standings)
 
 
@@ -229,7 +230,8 @@ def _show_estimate(shown: Estimate, as_json: bool) -> None:
         show(estimate_table(shown))
 
 
-def _show_standings(here: Office, standings: list[Any], as_json: bool, notes: Sequence[str] = ()) -> None:
+def show_standings(here: Office, standings: list[Any], as_json: bool, notes: Sequence[str] = ()) -> None:
+    """Where runs stand, and their batches."""
     from runner.chain.views import job_views
     from runner.reporting.jobs import status_table
 

@@ -24,7 +24,7 @@ from runner.chain.deleted import fetched_blindly, unknown_jobs
 from runner.chain.estimate import estimate
 from runner.chain.recover import enter, opened, set_aside
 from runner.chain.runs import Run, Workspace, latest_run, read_run, touch
-from runner.chain.standing import Standing, halted, open_runs, standing
+from runner.chain.standing import Standing, halted, open_runs, standing, withheld
 from runner.chain.views import job_views
 from runner.cli.wording import worded, worded_all, worded_table
 from runner.errors import RunnerError
@@ -256,6 +256,8 @@ class Office:
             return False
         if shown.total.to_buy == 0:
             say(_nothing_to_buy(shown))
+        elif trouble := withheld(self.ledger, run):
+            raise RunnerError(f"{run.name}: {trouble}", code="stopped", exit_code=1)
         elif trouble := halted(self.workspace, self.ledger, run):
             if not may_overrule:
                 raise RunnerError(f"{run.name}: {trouble}", code="stopped", exit_code=1)

@@ -13,6 +13,7 @@ import click
 from runner.cli import options
 from runner.cli.office import NOWHERE, Office, check_selected, office, print_json, say, show
 from runner.cli.wording import worded
+from runner.errors import RunnerError
 from runner.reporting.summary import Summary
 
 
@@ -23,11 +24,13 @@ def score(as_json: bool, **chosen: Any) -> None:
     """The result table of a run (the latest by default); free and repeatable."""
     with office(reads=True) as here:
         run = here.pick(chosen)
-        show_scores(here, judge(here, run.name), as_json)
+        summary = judge(here, run.name)
+        show_scores(here, summary, as_json)
         check_selected(run)
         if not as_json:
             show_bill(here, run.name)
             say("All metrics, floors and effects: `make report`.")
+        fail_without_score(summary)
 
 
 @click.command()
@@ -40,7 +43,7 @@ def report(opens: bool, as_json: bool, **chosen: Any) -> None:
 
     with office(reads=True) as here:
         run = here.pick(chosen)
-        scored(here.workspace, here.ledger, run)
+        summary = scored(here.workspace, here.ledger, run)
         files = write_reports(here, run.name)
         _, page, *_ = files
         if as_json:
@@ -48,6 +51,7 @@ def report(opens: bool, as_json: bool, **chosen: Any) -> None:
             print_json({"run": run.name, "files": written})
         if opens and not webbrowser.open(page.resolve().as_uri()):
             say(f"No browser could be started here; open {page} in one.")
+        fail_without_score(summary)
 
 
 @click.command()
@@ -97,10 +101,18 @@ def show_scores(here: Office, summary: Summary, as_json: bool) -> None:
     if as_json:
         click.echo(summary.to_json())
         return
+    if summary.explanation and summary.requests.final:
+        return  # what is said of it is the error
     show(result_table(summary))
     if summary.effects:
         show(effects_table(summary, brief=True))
     click.echo(worded(headline(summary)))
+
+
+def fail_without_score(summary: Summary) -> None:
+    """End with exit code 1 where answers came, and none of them can be used."""
+    if summary.explanation and summary.requests.final:
+        raise RunnerError(f"{summary.run}: {summary.explanation}", code="no_score", exit_code=1)
 
 
 def show_bill(here: Office, name: str) -> None:

@@ -5,7 +5,25 @@ from __future__ import annotations
 import click
 
 from runner.cli import options
-from runner.cli.office import asker, office, print_json, say
+from runner.cli.commands import show_standings
+from runner.cli.office import asker, office, print_json, problems, say
+
+
+@click.command()
+@click.option("--job", required=True, metavar="JOB", help="The job, by its name in the ledger or at the provider.")
+@options.yes
+@options.as_json
+def accept(job: str, yes: bool, as_json: bool) -> None:
+    """Give up the answers of JOB, which counts them and gives none; what they asked is bought again once."""
+    from runner.chain.settle import accept as take_as_lost
+
+    with office() as here:
+        run = take_as_lost(here.workspace, here.ledger, job, asker(yes), here.now, say)
+        if run is None:
+            return
+        standings = here.advance([run.name])
+        show_standings(here, standings, as_json)
+        problems(standings)
 
 
 @click.command("give-up")

@@ -19,6 +19,7 @@ from runner.emulator.caching import PrefixCache
 from runner.emulator.faults import OTHER_MODEL
 from runner.emulator.garbling import deep, garbled, huge, with_separators, with_surrogate
 from runner.emulator.jobs import Job
+from runner.emulator.odd_results import LINES, change_file, change_line
 from runner.emulator.resultfile import ResultFile
 from runner.emulator.tariff import Model, tariff
 from runner.emulator.wire import Ask, Choice, Usage, Wire
@@ -151,7 +152,11 @@ class Execution:
                 choices = [replace(choice, text=change(choice.text)) for choice in choices]
         if plan.hits("other_model", index):
             ask = replace(ask, name=OTHER_MODEL)
-        line = garbled(self._wire.answered(ask, choices, usage, plan.at, salt))
+        result = self._wire.answered(ask, choices, usage, plan.at, salt)
+        for fault in LINES:
+            if plan.hits(fault, index):
+                result = change_line(result, fault, index)
+        line = garbled(result)
         if plan.hits("unknown_id", index):
             stranger = replace(ask, custom_id=f"unknown-{ask.custom_id}"[:64])
             self._output.add(garbled(self._wire.answered(stranger, choices, usage, plan.at, salt)))
@@ -166,4 +171,7 @@ class Execution:
         if "shuffle" in job.faults:
             order = list(range(len(file)))
             draws.stream(self._plan.seed, "shuffle", job.seq, name).shuffle(order)
-        return file.close(order, is_cut="truncated_result" in job.faults, is_needed=is_needed)
+        path = file.close(order, is_cut="truncated_result" in job.faults, is_needed=is_needed)
+        if path is not None and name == "output":
+            change_file(path, job.faults)
+        return path

@@ -51,6 +51,8 @@ STORM_EVERY = 25
 
 OPENAI_LIKE = ("openai", "groq", "nebius", "deepinfra", "qwen", "together", "mistral")
 UPLOADERS = (*OPENAI_LIKE, "google")
+MAIN = ("openai", "anthropic", "google")
+"""One of each protocol: for what the others share with them."""
 
 FAULTS: dict[str, Fault] = {
     fault.name: fault
@@ -91,6 +93,11 @@ FAULTS: dict[str, Fault] = {
         Fault("error_file_empty_id", Unit.JOB, 1.0, 'error_file_id is "" instead of null on a clean job.', OPENAI_LIKE),
         Fault("all_failed", Unit.JOB, 1.0, "Every request fails with 500: no output file, nothing billed."),
         Fault("truncated_result", Unit.JOB, 1.0, "The result file itself ends in the middle of a line (all billed)."),
+        Fault("empty_result", Unit.JOB, 0.5, "The result file is empty (all billed).", MAIN, True),
+        Fault("blank_result", Unit.JOB, 0.5, "The result file holds blank lines only (all billed).", MAIN, True),
+        Fault("html_result", Unit.JOB, 0.5, "The result file is a page of HTML (all billed).", MAIN, True),
+        Fault("foreign_ids", Unit.JOB, 0.5, "All ids in the result file are others' (all billed).", MAIN, True),
+        Fault("lost_lines", Unit.JOB, 0.5, "The result file lacks the second half of its lines (billed).", MAIN, True),
         Fault("crlf", Unit.JOB, 1.0, "Result lines end in CR LF."),
         Fault("shuffle", Unit.JOB, 1.0, "Result lines come in another order than the requests (default on)."),
         Fault("cold_cache", Unit.JOB, 1.0, "Nothing of the prompts is found in the cache, whatever was written."),
@@ -107,6 +114,11 @@ FAULTS: dict[str, Fault] = {
         Fault("other_model", Unit.LINE, 0.2, f"An answer names another model, {OTHER_MODEL}, than was asked for."),
         Fault("filtered", Unit.LINE, 0.05, "A prompt is blocked, in the protocol's words (its input is billed)."),
         Fault("standard_tier", Unit.LINE, 0.2, "A row is served and billed at the standard price.", ("anthropic",)),
+        Fault("body_as_text", Unit.LINE, 0.2, "A reply is the text of its JSON, as llama-stack writes it.", MAIN),
+        Fault("odd_body", Unit.LINE, 0.05, "A reply is in a form that nobody knows (billed).", MAIN),
+        Fault("no_choices", Unit.LINE, 0.05, "A reply holds no answer and no reason (billed).", MAIN),
+        Fault("no_usage", Unit.LINE, 0.2, "A reply does not say what it used.", MAIN),
+        Fault("odd_usage", Unit.LINE, 0.2, "Counts are negative, text, fractions, null, true or absurd in turn.", MAIN),
         Fault("mixed_endings", Unit.LINE, 0.2, "Single requests failed, expired or were cancelled (not billed)."),
     )
 }

@@ -156,7 +156,9 @@ def _text(content: dict[str, Any]) -> str:
 def _is_understood(content: object) -> bool:
     """Whether the content is in a form that is known; none at all is an empty answer."""
     parts = as_object(content).get("parts", [])
-    return isinstance(content, dict | None) and isinstance(parts, list) and all(isinstance(each, dict) for each in parts)
+    return (
+        isinstance(content, dict | None) and isinstance(parts, list) and all(isinstance(each, dict) for each in parts)
+    )
 
 
 def _tokens(said: object) -> dict[str, Any]:

@@ -162,7 +162,9 @@ def _why_silent(body: dict[str, Any]) -> str | None:
     feedback = as_object(body.get("promptFeedback") or body.get("prompt_feedback"))
     words = (body.get("finish_reason"), feedback.get("blockReason"), feedback.get("block_reason"))
     filters = [as_object(each).get("content_filter_results") for each in as_list(body.get("prompt_filter_results"))]
-    is_filtered = any(as_object(kind).get("filtered") is True for found in filters for kind in as_object(found).values())
+    is_filtered = any(
+        as_object(kind).get("filtered") is True for found in filters for kind in as_object(found).values()
+    )
     return next(filter(None, map(as_text, words)), "content_filter" if is_filtered else None)
 
 

@@ -194,11 +194,14 @@ class VLLMProvider:
 
     def _status(self, job: Job, at: datetime) -> JobStatus:
         is_alive = job.is_alive  # before the output is read: what was written until the end is in it
-        done = sum(1 for _ in answered(job))
+        done, failed = sum(1 for _ in answered(job)), None
         cancelled_at = job.cancelled_at
         state, why = JobState.RUNNING, None
         if not is_alive:
             state, why = self._ending(job, done)
+        if state.has_ended:
+            failed = sum(1 for line in answered(job) if not _is_success(line))
+            done -= failed
         return JobStatus(
             provider_job=job.tag,
             state=state,
@@ -207,6 +210,7 @@ class VLLMProvider:
             created_at=job.created_at,
             total=job.total,
             done=done,
+            failed=failed,
             error=why,
             is_cancelling=state is JobState.RUNNING and cancelled_at is not None and at - cancelled_at < STUBBORN,
         )
@@ -232,3 +236,11 @@ class VLLMProvider:
         why = f"the engine ended after {so_far}: {last_words(job)} (all it said: {job.log})"
         # Ended early with answers is not a failure of the batch: those are kept and only the rest is asked again.
         return (JobState.EXPIRED if done else JobState.FAILED), why
+
+
+def _is_success(line: bytes) -> bool:
+    """Whether a line of the output holds a reply of the model; one that cannot be read may."""
+    try:
+        return any(row.has_arrived for row in decode_line(line))
+    except ValueError:
+        return True

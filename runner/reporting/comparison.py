@@ -33,6 +33,11 @@ class Entry:
         return None if billed is None or reused is None else billed + reused
 
     @property
+    def cost_is_bound(self) -> bool:
+        """Whether they may have cost less: of some nobody told what they used."""
+        return self.summary.cost.billed_is_bound or self.summary.cost.reused_is_bound
+
+    @property
     def coverage(self) -> float | None:
         """The lowest share of usable answers among the settings (primary metric); None before the first answer."""
         rows = (row for row in self.summary.rows if (row.group, row.metric) == (ALL, self.summary.primary))

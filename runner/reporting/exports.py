@@ -38,6 +38,7 @@ SCHEMA: Mapping[str, pl.DataType] = {
     "venue": pl.String(),
     "corpus": pl.String(),
     "cost_usd": pl.Float64(),
+    "cost_is_bound": pl.Boolean(),
     "state": pl.String(),
     "rehearsal": pl.Boolean(),
 }
@@ -96,7 +97,8 @@ def long_frame(comparison: Comparison) -> pl.DataFrame:
 def _of_run(board: Board, entry: Entry) -> dict[str, Any]:
     of_summary = ("run", "model", "task", "protocol", "venue", "corpus", "state")
     told = {name: getattr(entry.summary, name) for name in of_summary}
-    return {**told, "cost_usd": entry.cost_usd, "rehearsal": board.is_rehearsal}
+    cost = {"cost_usd": entry.cost_usd, "cost_is_bound": entry.cost_is_bound}
+    return {**told, **cost, "rehearsal": board.is_rehearsal}
 
 
 def _of_board(board: Board) -> dict[str, Any]:

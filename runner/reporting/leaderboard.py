@@ -10,8 +10,8 @@ from runner.reporting.comparison import Board, Comparison, Entry
 from runner.reporting.effects import difference, effect_notes, p_value, percent_level, reading
 from runner.reporting.published import published_table
 from runner.reporting.table import Table, without_empty_columns
-from runner.reporting.tables import ALL, LOWER_IS_BETTER, best_floor
-from runner.reporting.words import NOT_GIVEN, count, estimate, percent, usd
+from runner.reporting.tables import ALL, LOWER_IS_BETTER, UNTOLD, best_floor
+from runner.reporting.words import NOT_GIVEN, billed, count, estimate, percent
 
 ALIKE = "≈"
 """Beside a model that is not shown to differ from the best."""
@@ -68,7 +68,7 @@ def _table(board: Board, what: str, entries: Sequence[Entry], floors: Mapping[st
             *(_cell(entry.score(setting)) for setting in board.settings),
             NOT_GIVEN if entry.coverage is None else percent(entry.coverage),
             _n(entry, board),
-            usd(entry.cost_usd),
+            billed(entry.cost_usd, is_bound=entry.cost_is_bound),
             _per_point(entry, board.lead),
             *(_personal(entry, level) for _ in personal),
             _state(entry) if any(each.is_partial or each.is_superseded for each in entries) else "",
@@ -165,7 +165,7 @@ def usd_per_point(entry: Entry, setting: str) -> float | None:
 
 def _per_point(entry: Entry, setting: str) -> str:
     amount = usd_per_point(entry, setting)
-    return NOT_GIVEN if amount is None else usd(amount)
+    return NOT_GIVEN if amount is None else billed(amount, is_bound=entry.cost_is_bound)
 
 
 def _personal(entry: Entry, level: float) -> str:
@@ -202,6 +202,8 @@ def _directed(metric: str) -> str:
 
 def _notes(board: Board, entries: Sequence[Entry], alike: bool, floors: Mapping[str, Score]) -> list[str]:
     notes = []
+    if any(entry.cost_is_bound for entry in entries):
+        notes.append(UNTOLD)
     if (level := _level(entries)) != _LEVEL:
         notes.append(f"personal effect: {percent_level(level)} intervals")
     if alike and board.best is not None:

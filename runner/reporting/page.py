@@ -14,7 +14,7 @@ from runner.reporting.headline import headline
 from runner.reporting.summary import Summary
 from runner.reporting.table import Table, escape_markdown, folded_markdown, templates, to_markdown
 from runner.reporting.tables import first_tables, other_tables
-from runner.reporting.words import count, percent, usd
+from runner.reporting.words import billed, count, percent
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -91,9 +91,9 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
     ]
     if lowest is not None:
         facts.append(("usable answers", f"{percent(lowest)}{' or more' if lowest < 1 else ''} in each setting"))
-    facts.append(("billed", usd(cost.billed_usd)))
+    facts.append(("billed", billed(cost.billed_usd, is_bound=cost.billed_is_bound)))
     if cost.reused_usd:
-        facts.append(("reused, paid before", usd(cost.reused_usd)))
+        facts.append(("reused, paid before", billed(cost.reused_usd, is_bound=cost.reused_is_bound)))
     received = summary.versions.get("answers received")
     return [*facts, ("answers received", received)] if received else facts
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runner.reporting.summary import REHEARSAL
 from runner.reporting.table import Table
-from runner.reporting.words import NOT_DEFINED, count, percent, tokens, usd
+from runner.reporting.words import NOT_DEFINED, billed, count, percent, tokens, usd
 from runner.venues import is_rehearsal
 
 
@@ -17,7 +17,7 @@ class Compared:
 
     ``answers`` are rows that came back, ``unmetered`` those answered rows of which no usage is told, ``outside`` those
     that say that they were not served as part of a batch. A request that settings share counts in each. Dollars are
-    None where no price is known.
+    None where no price is known; where ``is_bound`` those billed are the most that they can be.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Compared:
     billed_usd: float | None
     unmetered: int
     outside: int
+    is_bound: bool = False
 
     @property
     def error(self) -> float | None:
@@ -70,7 +71,7 @@ class Reconciled:
 
 @dataclass(frozen=True, slots=True)
 class PastEstimate:
-    """A finished run. ``widened`` is by what its interval had been stretched."""
+    """A finished run. ``widened`` is by what its interval had been stretched; where ``is_bound`` it cost no more."""
 
     run: str
     venue: str
@@ -79,6 +80,7 @@ class PastEstimate:
     high_usd: float
     billed_usd: float
     widened: float = 1.0
+    is_bound: bool = False
 
     @property
     def is_inside(self) -> bool:
@@ -96,7 +98,7 @@ def reconcile_table(reconciled: Reconciled) -> Table:
     rows = tuple(_row(each, reconciled.is_finished) for each in (*reconciled.settings, reconciled.total))
     notes = ["estimated → billed; the error is that of the estimate, as a share of the bill, when all is billed"]
     if reconciled.total.unmetered:
-        notes.append(f"{count(reconciled.total.unmetered)} answers came without usage: the bill may be higher")
+        notes.append(f"{count(reconciled.total.unmetered)} answers came without usage and count at their bound")
     notes += _tier_notes(reconciled)
     marks = [REHEARSAL] if is_rehearsal(reconciled.venue) else []
     if not reconciled.is_finished:
@@ -113,9 +115,9 @@ def history_table(rows: Sequence[PastEstimate]) -> Table:
             usd(row.low_usd),
             usd(row.mid_usd),
             usd(row.high_usd),
-            usd(row.billed_usd),
-            _signed(row.error),
-            "yes" if row.is_inside else "NO",
+            billed(row.billed_usd, is_bound=row.is_bound),
+            _signed(row.error, is_bound=row.is_bound),
+            NOT_DEFINED if row.is_bound else "yes" if row.is_inside else "NO",
         )
         for row in rows
     )
@@ -124,6 +126,7 @@ def history_table(rows: Sequence[PastEstimate]) -> Table:
         ("real runs", [row for row in rows if not is_rehearsal(row.venue)]),
         ("rehearsals (not results)", [row for row in rows if is_rehearsal(row.venue)]),
     ):
+        chosen = [row for row in chosen if not row.is_bound]  # what they cost is not known
         if chosen:
             notes.append(f"{name}: {sum(row.is_inside for row in chosen)} of {len(chosen)} bills inside the interval")
     columns = ("run", "low", "expected", "high", "billed", "error", "inside")
@@ -159,12 +162,14 @@ def _row(each: Compared, is_finished: bool) -> tuple[str, ...]:
         f"{tokens(each.promised_output)} → {tokens(each.output_tokens)}",
         usd(each.mid_usd),
         interval,
-        usd(each.billed_usd),
-        _signed(each.error if is_finished else None),
+        billed(each.billed_usd, is_bound=each.is_bound),
+        _signed(each.error if is_finished else None, is_bound=each.is_bound),
     )
 
 
-def _signed(share: float | None) -> str:
+def _signed(share: float | None, *, is_bound: bool) -> str:
+    """An error; where the bill is an upper bound, the error is a lower one."""
     if share is None:
         return NOT_DEFINED
-    return percent(0) if share == 0 else f"{'+' if share > 0 else '-'}{percent(abs(share))}"
+    said = percent(0) if share == 0 else f"{'+' if share > 0 else '-'}{percent(abs(share))}"
+    return f"≥ {said}" if is_bound else said

@@ -24,7 +24,7 @@ ANSWERED_BY = (
 class Spent:
     """What the answers of one setting took, whoever paid for them; an answer that settings share counts in each.
 
-    ``usd`` is None where no price is known.
+    ``usd`` is None where no price is known, and the most that it can be where ``is_bound``.
     """
 
     setting: str
@@ -34,6 +34,7 @@ class Spent:
     output_tokens: int
     reasoning_tokens: int
     usd: float | None
+    is_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,11 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Dollars; None where no price is known. ``reused_usd`` was paid by earlier runs and not again."""
+    """Dollars; None where no price is known. ``reused_usd`` was paid by earlier runs and not again.
+
+    ``billed_is_bound`` and ``reused_is_bound`` where some answers did not tell what they used, so that the sum is the
+    most that it can be.
+    """
 
     low_usd: float | None
     mid_usd: float | None
@@ -65,6 +70,8 @@ class Cost:
     reused_usd: float | None
     by_setting: tuple[Spent, ...] = ()
     savings: tuple[Saving, ...] = ()
+    billed_is_bound: bool = False
+    reused_is_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from runner.metrics.score import Score
 from runner.reporting.effects import effects_table, effects_tables, reading
 from runner.reporting.summary import Summary
 from runner.reporting.table import Table, without_empty_columns
-from runner.reporting.words import NOT_GIVEN, count, estimate, figure, percent, usd
+from runner.reporting.words import NOT_GIVEN, billed, count, estimate, figure, percent, usd
 
 LOWER_IS_BETTER = frozenset({"log_mae", "mae", "median_ae", "rmse"})
 ALL = "all"
+UNTOLD = "≤: of some requests nobody told what they used; they count at the most that they can have cost"
 _MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
 
 
@@ -121,15 +122,16 @@ def cost_table(summary: Summary) -> Table:
     """What was expected, what was allowed, what was paid."""
     cost = summary.cost
     rows = (
-        ("estimated, low", cost.low_usd),
-        ("estimated, middle", cost.mid_usd),
-        ("estimated, high", cost.high_usd),
-        ("bound: no more than", cost.bound_usd),
-        ("billed", cost.billed_usd),
-        ("reused: paid by earlier runs", cost.reused_usd),
+        ("estimated, low", usd(cost.low_usd)),
+        ("estimated, middle", usd(cost.mid_usd)),
+        ("estimated, high", usd(cost.high_usd)),
+        ("bound: no more than", usd(cost.bound_usd)),
+        ("billed", billed(cost.billed_usd, is_bound=cost.billed_is_bound)),
+        ("reused: paid by earlier runs", billed(cost.reused_usd, is_bound=cost.reused_is_bound)),
     )
-    saved = tuple((f"not paid: {saving.why}", saving.usd) for saving in cost.savings)
-    return _of(summary, "Cost", ("", "US dollars"), [(name, usd(amount)) for name, amount in (*rows, *saved)])
+    saved = tuple((f"not paid: {saving.why}", usd(saving.usd)) for saving in cost.savings)
+    notes = [UNTOLD] if cost.billed_is_bound or cost.reused_is_bound else []
+    return _of(summary, "Cost", ("", "US dollars"), (*rows, *saved), notes=notes)
 
 
 def spent_table(summary: Summary) -> Table:
@@ -142,7 +144,7 @@ def spent_table(summary: Summary) -> Table:
             count(spent.cached_tokens),
             count(spent.output_tokens),
             count(spent.reasoning_tokens),
-            usd(spent.usd),
+            billed(spent.usd, is_bound=spent.is_bound),
         )
         for spent in summary.cost.by_setting
     ]

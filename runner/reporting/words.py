@@ -48,6 +48,11 @@ def usd(amount: float | None) -> str:
     return f"{'-' if amount < 0 else ''}${abs(amount):,.{max(2, finer)}f}"
 
 
+def billed(amount: float | None, *, is_bound: bool) -> str:
+    """Dollars that were paid; ``≤`` where some of it is only known to be no more."""
+    return f"≤ {usd(amount)}" if is_bound and amount is not None else usd(amount)
+
+
 def count(n: int | None) -> str:
     """A whole number with thousands separated."""
     return NOT_DEFINED if n is None else f"{n:,}"

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.benchmarks.base import Funnel
-from runner.chain.collect import close, download, read_results, salvage
+from runner.chain.collect import close, download, salvage
 from runner.chain.files import write_frame
+from runner.chain.reading import read_results
 from runner.chain.runs import Asked, Folders, Run, Workspace, write_run
 from runner.chain.stock import MAX_ATTEMPTS, answers, attempts
 from runner.ledger import Job, Ledger, State
@@ -128,13 +129,15 @@ class Bench:
         write_frame(Folders(self.workspace, self.run.name).batch_ids(1, self.count), pl.DataFrame({"request_id": IDS}))
         return job
 
-    def collect(self, state: JobState, output: list[bytes], errors: list[bytes] | None = None) -> Job:
-        """One job that ended in ``state`` with these files at the provider."""
+    def collect(
+        self, state: JobState, output: list[bytes], errors: list[bytes] | None = None, done: int | None = None
+    ) -> Job:
+        """One job that ended in ``state`` with these files at the provider, which counts ``done`` answers."""
         files = {"output_file_id": output, "error_file_id": errors or []}
         ids = {name: self.stub.add_file(b"\n".join(lines) + b"\n") for name, lines in files.items() if lines}
         batch = self.stub.add_batch(status=str(state), **ids)
         job = self.ledger.move(self.job(), State.ENDED, provider_job=batch["id"])
-        status = JobStatus(batch["id"], state, NOW)
+        status = JobStatus(batch["id"], state, NOW, done=done)
         found = download(self.workspace, self.provider, job)
         home = salvage(self.workspace, self.ledger, self.provider, job, status, found, lambda _: None, patient=False)
         return close(self.ledger, self.provider, home, keep_files=False)
@@ -171,10 +174,28 @@ def test_after_the_last_attempt_a_request_is_finally_missing(tmp_path: Path) -> 
     with Stub() as stub:
         bench = Bench(tmp_path, stub)
         for _ in range(MAX_ATTEMPTS - 1):
-            bench.collect(JobState.COMPLETED, [ok(IDS[0])])
+            bench.collect(JobState.COMPLETED, [ok(IDS[0])], done=1)
         assert bench.final() == {IDS[0]: "ok"}
-        bench.collect(JobState.COMPLETED, [ok(IDS[0])])
+        bench.collect(JobState.COMPLETED, [ok(IDS[0])], done=1)
         assert bench.final() == {IDS[0]: "ok", **dict.fromkeys(IDS[1:], "missing")}
+
+
+@pytest.mark.parametrize("done", [len(IDS), len(IDS) - 2, None])
+def test_an_answer_that_is_counted_and_not_delivered_is_bought_again_once(tmp_path: Path, done: int | None) -> None:
+    with Stub() as stub:
+        bench = Bench(tmp_path, stub)
+        bench.collect(JobState.COMPLETED, [ok(IDS[0])], done=done)
+        assert bench.final() == {IDS[0]: "ok"}
+        assert {bench.tries()[name] for name in IDS[1:]} == {MAX_ATTEMPTS - 1}
+        bench.collect(JobState.COMPLETED, [ok(IDS[0])], done=done)
+        assert bench.final() == {IDS[0]: "ok", **dict.fromkeys(IDS[1:], "missing")}
+
+
+def test_what_no_count_promises_is_no_loss(tmp_path: Path) -> None:
+    with Stub() as stub:
+        bench = Bench(tmp_path, stub)
+        bench.collect(JobState.EXPIRED, [ok(IDS[0])], done=1)
+        assert {bench.tries()[name] for name in IDS[1:]} == {0}
 
 
 def test_an_unreadable_line_is_bought_again_once(tmp_path: Path) -> None:

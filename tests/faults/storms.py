@@ -26,6 +26,8 @@ RATES = {"create_500": 0.5, "expired_partial": 0.5, "expired_nothing": 0.5, "can
 """Where the emulator's own rate would leave no way to an end."""
 STOPPING = {"spend_limit"}
 """The run cannot go on until they are over; it must say so and end with 1."""
+UNREAD = {"odd_body", "no_choices"}
+"""What arrived and is not understood is held: the run cannot become complete, and must say so and end with 1."""
 ENDINGS = {"filtered": {"filtered", "refused"}}
 """How requests may end other than ok, or missing after the last attempt."""
 
@@ -96,6 +98,10 @@ def weather(cell: Weather, root: Path, corpus: Path) -> Verdict:
     words = command(cell.protocol, corpus, 30) if cell.is_storm else quick_command(cell.protocol, corpus)
     words += ["--deadline", "20h"]
 
+    if cell.name in UNREAD:
+        place.misbehave(*cell.faults, seed=cell.seed)
+        return _held(place, words)
+
     def work() -> Iterator[str]:
         place.misbehave(*cell.faults, seed=cell.seed)
         if cell.name in STOPPING:
@@ -107,6 +113,21 @@ def weather(cell: Weather, root: Path, corpus: Path) -> Verdict:
                 yield f"answers are {', '.join(sorted(odd))}"
 
     return judged(work, place)
+
+
+def _held(place: Place, words: Sequence[str]) -> Verdict:
+    """Whatever the user repeats, nothing is bought twice, and what could be read stays a part of the table."""
+    said = [*_stops(place, words)]
+    for again in (words, ["submit", *words[1:]], ["collect", "--wait"]):
+        place.call(*again, check=False)
+    place.call("score")
+    billed = place.times_billed()
+    doubles = [name for name, times in billed.items() if times > 1]
+    if doubles or set(billed) != place.asked():
+        said.append(f"{len(doubles)} requests were billed twice, {len(billed)} of {len(place.asked())} at all")
+    if place.summary()["state"] != "partial" or not 0 < place.summary()["requests"]["final"] < len(billed):
+        said.append("the table is not PARTIAL")
+    return Verdict(tuple(said), double_payments=len(doubles))
 
 
 def _stops(place: Place, words: Sequence[str]) -> Iterator[str]:

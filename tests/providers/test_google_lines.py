@@ -144,7 +144,11 @@ def test_several_candidates_are_several_choices_paid_once():
 )  # fmt: skip
 def test_how_an_answer_ended(reason, text, status):
     row = decoded(said(reason, text))
-    assert (row.status, row.text, row.finish_reason) == (status, None if status is Status.UNREAD else text or "", reason)
+    assert (row.status, row.text, row.finish_reason) == (
+        status,
+        None if status is Status.UNREAD else text or "",
+        reason,
+    )
     assert row.error_code is None
     assert row.output_tokens == 7
 

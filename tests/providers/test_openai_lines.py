@@ -25,6 +25,10 @@ def answer(choices: object, usage: object = None, **body: object) -> bytes:
     return line({"status_code": 200, "body": {"choices": choices, "usage": usage, **body}})
 
 
+def blocked(is_filtered: bool) -> list[object]:
+    return [{"prompt_index": 0, "content_filter_results": {"hate": {"filtered": is_filtered, "severity": "high"}}}]
+
+
 def only(raw: bytes) -> Response:
     (row,) = decode_line(raw)
     return row
@@ -170,8 +174,8 @@ def test_how_a_request_failed(raw, status, code, message):
         (None, None),
         ("positive", None),
         ({"choices": []}, None),
-        ({"choices": [], "prompt_filter_results": [{"content_filter_results": {"hate": {"filtered": False}}}]}, None),
-        ({"choices": [], "prompt_filter_results": [{"content_filter_results": {"hate": {"filtered": True}}}]}, "content_filter"),
+        ({"choices": [], "prompt_filter_results": blocked(False)}, None),
+        ({"choices": [], "prompt_filter_results": blocked(True)}, "content_filter"),
         ({"choices": [], "promptFeedback": {"blockReason": "SAFETY"}}, "SAFETY"),
         ({"choices": [], "finish_reason": "safety"}, "safety"),
         ({"choices": [None]}, None),
@@ -182,7 +186,10 @@ def test_how_a_request_failed(raw, status, code, message):
 )  # fmt: skip
 def test_a_reply_that_arrived_is_never_bought_again(body, reason):
     row = only(line({"status_code": 200, "body": body}))
-    assert (row.status, row.finish_reason) == (Status.FILTERED if reason else Status.UNREAD, reason or row.finish_reason)
+    assert (row.status, row.finish_reason) == (
+        Status.FILTERED if reason else Status.UNREAD,
+        reason or row.finish_reason,
+    )
     assert row.error_code is None
 
 
