@@ -124,7 +124,7 @@ def give_up(
         ledger.move(job, State.CLOSED, error=f"{LOST}given up ({why})", billed_usd=job.reserved_usd, ended_at=now)
     say(
         f"{job.job} is given up. `make submit` shows what its requests cost again and asks; should the job turn up, "
-        f"`persona-runner orphans` lists it and --adopt takes its answers home."
+        f"`make orphans` lists it, and `make orphans ADOPT={job.provider_job or '…'}` takes its answers home."
     )
     return True
 

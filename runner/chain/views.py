@@ -164,7 +164,7 @@ def orphan_table(venue: str, orphans: Sequence[Orphan]) -> Table:
         rows=tuple(rows),
         notes=(
             "they may belong to another folder or program that uses this account; nothing is done unasked",
-            "persona-runner orphans --adopt JOB, --cancel JOB or --delete FILE acts on the one that you name",
+            "`make orphans ADOPT=…` takes a job in; persona-runner orphans --cancel JOB or --delete FILE ends one",
         )
         if rows
         else ("nothing: every job and file of the account is known here",),

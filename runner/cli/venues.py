@@ -50,7 +50,7 @@ def orphans(
     from runner.chain.views import orphan_table
 
     if sum(map(bool, (adopt, cancel, delete))) > 1:
-        raise RunnerError("One thing at a time: --adopt JOB, --cancel JOB or --delete FILE.")
+        raise RunnerError("One thing at a time: ADOPT=…, --cancel JOB or --delete FILE.")
     with office(reads=True) as here:
         if adopt:
             here.recover()

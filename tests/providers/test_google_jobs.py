@@ -40,6 +40,7 @@ def test_all_that_the_sdk_drops_is_read():
         done=48,
         failed=2,
         retain_until=ENDED + timedelta(weeks=6),
+        expires_at=datetime(2026, 11, 22, 11, 0, 0, 123456, UTC),
     )
     failed = read_job(operation("BATCH_STATE_FAILED", error={"code": 13, "message": "it broke"}), NOON)
     assert (failed.state, failed.error_code, failed.error) == (JobState.FAILED, "INTERNAL", "it broke")
