@@ -117,7 +117,7 @@ def again_until_complete(place: Place, words: Sequence[str]) -> Generator[str, N
             return True
         if "submit`" in done.stderr:  # only a new yes goes on from here
             place.call("submit", *words[1:], check=False)
-        if withheld := re.search(r"`persona-runner accept ([\w.-]+)`", done.stderr):
+        if withheld := re.search(r"`persona-runner accept --job ([\w.-]+)`", done.stderr):
             place.call("accept", "--job", withheld[1], "--yes", check=False)
     yield f"it is never complete; at last it said: {last_line(done.stderr)}"
     return False

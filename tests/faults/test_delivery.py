@@ -22,7 +22,7 @@ from tests.providers.stub_openai import Stub
 
 
 def _accepts(stderr: str) -> str:
-    found = re.search(r"`persona-runner accept ([\w.-]+)`", stderr)
+    found = re.search(r"`persona-runner accept --job ([\w.-]+)`", stderr)
     assert found, stderr
     return found[1]
 
