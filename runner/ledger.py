@@ -6,10 +6,11 @@ crash the row says how far a submission can have come, and never less.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -40,11 +41,12 @@ class Job:
 
     Both are None where no price is known. ``scope`` is what a BUDGET caps: task, model, protocol and corpus.
     ``absent_at`` is the provider's time of a first complete listing in which an unclear job did not stand.
-    ``part`` is the path of its answers, relative to the workspace; ``collected_at`` is when they came, by our clock.
+    ``part`` is the path of its answers, relative to the workspace; ``collected_at`` is when they came, by our clock;
+    ``digests`` are the sha256 of that file and of the provider's, by their names.
     ``cancelling_at`` is when the provider was first seen stopping it. ``remade_at`` is the time of the list that
     lacked the job a second time, so that it was created anew; a job that turns up for the first create after all has
     a row of its own, whose ``twin_of`` names this one. The times of its life are the provider's; ``intended_at``, and
-    the end of a lost job, are ours.
+    the end of a job that is lost or refused, are ours.
 
     ``promised`` is how many answers the provider counts (or, where it counts none, the lines sent); ``looked_at`` the
     provider's time when its files were last found to hold fewer, ``accepted_at`` when the user gave those up. Of what
@@ -85,6 +87,7 @@ class Job:
     accepted_at: datetime | None = None
     at_bound_usd: float | None = None
     unread: int | None = None
+    digests: dict[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ create table if not exists jobs (
     intended_at text not null, file_id text, provider_job text, created_at text, absent_at text, ended_at text,
     retain_until text, billed_usd real, answered integer, part text, error text,
     collected_at text, cancelling_at text, remade_at text, twin_of text, promised integer, looked_at text,
-    accepted_at text, at_bound_usd real, unread integer,
+    accepted_at text, at_bound_usd real, unread integer, digests text,
     unique (run, stage, batch)
 );
 create index if not exists jobs_by_model on jobs (venue, model, state);
@@ -161,15 +164,11 @@ create table if not exists looks (
 
 _LATER_COLUMNS: dict[str, dict[str, str]] = {
     "jobs": {
-        "collected_at": "text",
-        "cancelling_at": "text",
-        "remade_at": "text",
-        "twin_of": "text",
+        **dict.fromkeys(("collected_at", "cancelling_at", "remade_at", "twin_of", "looked_at", "accepted_at"), "text"),
         "promised": "integer",
-        "looked_at": "text",
-        "accepted_at": "text",
         "at_bound_usd": "real",
         "unread": "integer",
+        "digests": "text",
     },
     "approvals": {"is_withdrawn": "integer not null default 0", "instances": "integer"},
 }
@@ -372,6 +371,8 @@ class Ledger:
 
 
 def _to_sql(value: object) -> object:
+    if isinstance(value, dict):
+        return json.dumps(value)
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
     return str(value) if isinstance(value, StrEnum) else value
@@ -382,4 +383,5 @@ def _job(row: sqlite3.Row) -> Job:
     for name in _TIMES:
         values[name] = datetime.fromisoformat(values[name]) if values[name] else None
     values["state"] = State(values["state"])
+    values["digests"] = json.loads(values["digests"] or "{}")
     return Job(**values)

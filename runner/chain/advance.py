@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from runner.chain import collect, sending, stock, submit
+from runner.chain import collect, received, sending, stock, submit
 from runner.chain.deleted import unknown_jobs
 from runner.chain.journal import Point, reached
 from runner.chain.losses import Gap, is_due, is_patient
@@ -126,7 +126,7 @@ class _Visit:
         """Fetch what ended: outside of the lock, for a download may take as long as it likes."""
         for job, _ in self.ended:
             try:
-                self.found[job.job] = collect.download(self.workspace, self.provider, job)
+                self.found[job.job] = received.download(self.workspace, self.provider, job)
             except (Gone, Unreachable, RunnerError, OSError) as trouble:  # said when the lock is held again
                 self.found[job.job] = trouble
 
@@ -136,7 +136,7 @@ class _Visit:
             [job] = self.ledger.jobs(job=job.job)
             if job.state is State.ENDED and job.provider_job == status.provider_job:
                 self._guarded(job, partial(self._salvage, status=status))
-            collect.sweep(self.workspace, job, str(os.getpid()))
+            received.sweep(self.workspace, job, str(os.getpid()))
 
     def _guarded(self, job: Job, work: Callable[[Job], None]) -> None:
         try:
@@ -152,7 +152,7 @@ class _Visit:
 
     def _restore(self, job: Job) -> None:
         """Answers that were deleted from the disk were paid for: read or fetch them again, never buy them again."""
-        self.say(f"{job.part} is gone from the disk; reading it again from what was fetched, or fetching it again.")
+        self.say(f"{job.part} is gone or damaged; reading it again from what was fetched, or fetching it again.")
         if not collect.restore(self.workspace, self.ledger, self.provider, job, self.say):
             self.ledger.move(job, State.CREATED, part=None)  # and so it is asked about like any other
 
@@ -254,7 +254,7 @@ class _Visit:
         except collect.NotOurs:
             sending.doubt(self.ledger, job, self.say)
             return
-        collect.sweep(self.workspace, job)
+        received.sweep(self.workspace, job)
         self._close(job)
         trouble = collect.account_trouble(self.workspace, job)
         if trouble:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,14 +10,16 @@ from pathlib import Path
 import polars as pl
 
 from runner.chain.deleted import run_of
-from runner.chain.files import sync_folder, write_frame
+from runner.chain.files import digest_of, write_frame
 from runner.chain.journal import Point, reached
 from runner.chain.losses import Gap, promised
 from runner.chain.parts import Home, read_part, tally, unread_in
 from runner.chain.reading import is_cut, quarantine
+from runner.chain.received import put_away, raw_files, spoilt
 from runner.chain.returned import other_models, swap_sentence
 from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.sending import GUESSED
+from runner.chain.standing import REFUSED
 from runner.ledger import Job, Ledger, State
 from runner.providers.base import ACCOUNT_TROUBLE, Gone, JobState, JobStatus, Provider
 from runner.request import RESPONSE_SCHEMA, Status
@@ -43,21 +43,6 @@ class Withheld(Exception):
         self.gap = gap
 
 
-def download(workspace: Workspace, provider: Provider, job: Job) -> list[Path]:
-    """An ended job's result files, in a folder of this process beside their place: nothing of it needs the lock.
-
-    Raises Unreachable, Gone.
-    """
-    assert job.provider_job is not None
-    found = provider.fetch(job.provider_job, _landing(workspace, job, str(os.getpid())))
-    reached(Point.DOWNLOADED)
-    return found
-
-
-def _landing(workspace: Workspace, job: Job, process: str) -> Path:
-    return Folders(workspace, job.run).raw / f".{job.job}.{process}"
-
-
 def salvage(
     workspace: Workspace,
     ledger: Ledger,
@@ -76,7 +61,7 @@ def salvage(
     nothing is taken for lost unasked where not one answer came (Withheld). Raises Gone, NotOurs, too.
     """
     folders = Folders(workspace, job.run)
-    files = _keep(job, folders, found)
+    files = put_away(job, folders, found)
     reached(Point.FETCHED)
     job = replace(job, promised=promised(job, status))
     if not files and not job.promised:
@@ -85,8 +70,10 @@ def salvage(
                 raise Short("it has ended, and its files are not there yet")
             raise Gone("it counts failures and gives no file")
         if status.state is JobState.FAILED:
-            error = status.error or "it failed and left no files"
-            return ledger.move(job, State.COLLECTED, error=error, billed_usd=0.0)
+            error, ended_at = status.error or "it failed and left no files.", job.ended_at
+            if _is_refused(provider, job, status):
+                error, ended_at = f"{REFUSED}{error}", datetime.now(UTC)
+            return ledger.move(job, State.COLLECTED, error=error, billed_usd=0.0, ended_at=ended_at)
     aside = folders.raw / f"{job.job}.quarantine.jsonl"
     with quarantine(aside) as keep:
         home = read_part(workspace, ledger, provider, job, files, status, keep)
@@ -100,26 +87,31 @@ def salvage(
         raise Short(f"it counts {gap.promised:,} answers, of which {gap.delivered:,} are there")
     if gap.is_whole and job.accepted_at is None:
         raise Withheld(gap)
-    return _store(workspace, ledger, job, home, status, say)
+    return _store(workspace, ledger, job, home, files, status, say)
+
+
+def _is_refused(provider: Provider, job: Job, status: JobStatus) -> bool:
+    """Whether a job that failed as a whole would do so again, as it is."""
+    passes = status.learned_queue_tokens is not None or status.error_code in ACCOUNT_TROUBLE
+    return not passes and not provider.limits(job.model).is_own  # there, what lacks is the engine's to mend
 
 
 def restore(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, say: Say) -> bool:
-    """Make a deleted part again from the raw files, if they are still here."""
-    folders = Folders(workspace, job.run)
-    files = sorted(folders.raw.glob(f"{job.job}.*.jsonl.zst"))
-    if not files:
+    """Make a deleted or damaged part again from the raw files, if they are still here as they were."""
+    files = raw_files(workspace, job)
+    if not files or spoilt(workspace, job):
         return False
     ended = JobStatus(job.provider_job or "", JobState.COMPLETED, job.ended_at or job.intended_at, error=job.error)
-    with quarantine(folders.raw / f"{job.job}.quarantine.jsonl") as keep:
+    with quarantine(Folders(workspace, job.run).raw / f"{job.job}.quarantine.jsonl") as keep:
         home = read_part(workspace, ledger, provider, job, files, ended, keep)
-    ledger.move(_store(workspace, ledger, job, home, ended, say), State.CLOSED)
+    ledger.move(_store(workspace, ledger, job, home, files, ended, say), State.CLOSED)
     return True
 
 
 def read_again(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, say: Say) -> None:
     """Replies that were not understood when they came: what is understood now takes their place in the part."""
     folders = Folders(workspace, job.run)
-    files = sorted(folders.raw.glob(f"{job.job}.*.jsonl.zst"))
+    files = raw_files(workspace, job)
     path = folders.part(job.job)
     if not files or not path.exists():
         return
@@ -136,11 +128,13 @@ def read_again(workspace: Workspace, ledger: Ledger, provider: Provider, job: Jo
         return
     write_frame(path, part)
     reached(Point.READ_AGAIN)
-    ledger.move(job, job.state, **tally(part))
+    ledger.move(job, job.state, digests={**job.digests, path.name: digest_of(path)}, **tally(part))
     say(f"{unread_in(old) - unread_in(part):,} replies of batch {job.batch} of {job.run} can be read now.")
 
 
-def _store(workspace: Workspace, ledger: Ledger, job: Job, home: Home, status: JobStatus, say: Say) -> Job:
+def _store(
+    workspace: Workspace, ledger: Ledger, job: Job, home: Home, files: list[Path], status: JobStatus, say: Say
+) -> Job:
     """The part to the disk, and into the ledger."""
     folders, part = Folders(workspace, job.run), home.part
     _report(home, folders, job, say)
@@ -156,6 +150,7 @@ def _store(workspace: Workspace, ledger: Ledger, job: Job, home: Home, status: J
         error=status.error,
         collected_at=job.collected_at or datetime.now(UTC),
         promised=job.promised,
+        digests={each.name: digest_of(each) for each in (path, *files)},
         **tally(part),
     )
     reached(Point.COLLECTED)
@@ -169,21 +164,6 @@ def account_trouble(workspace: Workspace, job: Job) -> str | None:
     rows = pl.read_parquet(workspace.root / job.part, columns=["error_code", "error_message"])
     said = rows.filter(pl.col("error_code").is_in(list(ACCOUNT_TROUBLE)))["error_message"].drop_nulls()
     return said[0] if said.len() else None
-
-
-def _keep(job: Job, folders: Folders, found: Iterable[Path]) -> list[Path]:
-    """The job's result files under our name for it."""
-    # A provider's id may hold what no file name can: only what the file is stays of its name.
-    files = [path.replace(folders.raw / ".".join((job.job, *path.name.split(".")[-3:]))) for path in found]
-    if files:
-        sync_folder(folders.raw)
-    return files
-
-
-def sweep(workspace: Workspace, job: Job, process: str = "*") -> None:
-    """Remove what downloads of a job have left beside their place: of every process, also of those that were killed."""
-    for folder in Folders(workspace, job.run).raw.glob(_landing(workspace, job, process).name):
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def close(ledger: Ledger, provider: Provider, job: Job, *, keep_files: bool) -> Job:

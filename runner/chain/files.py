@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import polars as pl
@@ -39,6 +41,23 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_whole(path: Path, digest: str) -> bool:
+    """Whether a file is there, and is what it was when its digest was noted."""
+    return path.is_file() and digest_of(path) == digest
+
+
+def digest_of(path: Path) -> str:
+    """The sha256 of a file, which is read once in a process while it stays as it is."""
+    about = path.stat()
+    return _digest(path, about.st_ino, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=100_000)
+def _digest(path: Path, inode: int, size: int, modified_ns: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_bytes(path: Path, content: bytes) -> None:

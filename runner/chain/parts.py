@@ -81,8 +81,6 @@ def _part(
 ) -> pl.DataFrame:
     rows = list(reading.rows.values())
     answered = {row.request_id for row in rows}
-    # A job that ends early after some progress does not use up the attempt of those it did not reach.
-    progressed = any(row.status.is_final for row in rows)
     for request_id in sorted(expected - answered):
         if gap.lost and request_id in gap.absent:
             rows.append(Response(request_id, 0, Status.MISSING, error_code=NOT_DELIVERED, error_message=status.error))
@@ -90,8 +88,8 @@ def _part(
             rows.append(Response(request_id, 0, _absence(request_id, reading, status), error_message=status.error))
     records = []
     for row in rows:
-        early = progressed and row.status in (Status.EXPIRED, Status.CANCELLED)
-        spared = early or row.error_code in ACCOUNT_TROUBLE
+        # What an early end did not reach was not tried; batches in a row that reach nothing stop the run.
+        spared = row.status in (Status.EXPIRED, Status.CANCELLED) or row.error_code in ACCOUNT_TROUBLE
         attempt = tries.get(row.request_id, 0) + (0 if spared else 1)
         # Paid for: re-bought once, not more, for the provider may repeat itself.
         if row.status is Status.UNREADABLE or row.error_code == NOT_DELIVERED:

@@ -12,7 +12,7 @@ from runner.chain.outlook import LEVEL
 from runner.chain.prices import is_in_batch, price_at
 from runner.chain.promises import Promised, promise_of
 from runner.chain.runs import Folders, Run, Workspace, read_run
-from runner.chain.stock import FINAL_WORDS
+from runner.chain.stock import FINAL_WORDS, has_part
 from runner.ledger import OPEN, Job, Ledger
 from runner.pricing import cost_expr
 from runner.reporting.reconcile_view import Compared, PastEstimate, Reconciled, Served
@@ -32,7 +32,7 @@ def reconcile(workspace: Workspace, ledger: Ledger, run: Run) -> Reconciled | No
     """What this run's own purchases were billed at, against its promise; None where it has none, or no answers yet."""
     promise = promise_of(workspace, run.name)
     jobs = ledger.jobs(run=run.name)
-    parts = [(job, workspace.root / job.part) for job in jobs if job.part and (workspace.root / job.part).exists()]
+    parts = [(job, workspace.root / job.part) for job in jobs if job.part and has_part(workspace, job)]
     if promise is None or not parts:
         return None
     bought = pl.concat([_bought(run, job, path) for job, path in parts])

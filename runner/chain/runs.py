@@ -28,9 +28,13 @@ FRESH_DRAWS = 1_000_000
 
 @dataclass(frozen=True)
 class Workspace:
-    """The folder where commands are run; everything lies under ``batches/`` and ``results/``."""
+    """The folder where commands are run; everything lies under ``batches/`` and ``results/``.
+
+    In one that ``is_copy``, where `verify` makes answers again, the ledger's digests of them say nothing.
+    """
 
     root: Path
+    is_copy: bool = False
 
     @property
     def batches(self) -> Path:

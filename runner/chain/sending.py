@@ -9,16 +9,17 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from runner.chain.files import write_frame
+from runner.chain.files import is_whole, write_frame
 from runner.chain.journal import Point, reached
 from runner.chain.prices import bound_of
 from runner.chain.queues import learn, queue_of
 from runner.chain.runs import Folders, Run, Workspace, new_name
+from runner.chain.standing import REFUSED
 from runner.chain.stock import answered, known_ids
 from runner.chain.stuck import NOBODY, foreign, is_foreign
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Job, Ledger, State
-from runner.providers.base import JobStatus, Listing, NotCreated, Provider, Unclear, Unreachable
+from runner.providers.base import ACCOUNT_TROUBLE, JobStatus, Listing, NotCreated, Provider, Unclear, Unreachable
 
 Say = Callable[[str], None]
 
@@ -61,6 +62,9 @@ def send(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, now
     if job.account != provider.account:  # only intended, so surely created nowhere: this key may send it
         job = ledger.move(job, State.INTENDED, account=provider.account, file_id=None)
     path = Folders(workspace, job.run).batch(job.stage, job.batch)
+    if job.file_id is None and not is_whole(path, job.sha256):
+        say(f"{path.relative_to(workspace.root)} is not what was written: it is not sent, but packed anew.")
+        return _close(ledger, provider, job, "its file was damaged before it was sent")
     try:
         if job.file_id is None:
             job = replace(job, file_id=provider.upload(path, job.job))
@@ -94,9 +98,12 @@ def send(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, now
 def _refused(ledger: Ledger, provider: Provider, job: Job, refusal: NotCreated, now: datetime, say: Say) -> Job:
     """A clear no: for a while, for this size of batch, or for good."""
     if not refusal.retry_later:
-        _close(ledger, provider, job, refusal.sentence)
+        # An account without money takes it when there is some: that needs no new yes.
+        lasts = refusal.code not in ACCOUNT_TROUBLE
+        _close(ledger, provider, job, (REFUSED if lasts else "") + refusal.sentence, ended_at=now if lasts else None)
         raise RunnerError(
-            f"The provider refused batch {job.batch} of {job.run}: {refusal.sentence} Nothing was bought.",
+            f"The provider refused batch {job.batch} of {job.run}: {refusal.sentence} Nothing was bought"
+            f"{'; `make submit` tries it again' if lasts else ''}.",
             code=refusal.code or "not_created",
             exit_code=1,
         )
@@ -183,11 +190,11 @@ def close_unsent(ledger: Ledger, provider: Provider, job: Job) -> Job:
     return _close(ledger, provider, job, "given up before it was created")
 
 
-def _close(ledger: Ledger, provider: Provider, job: Job, why: str) -> Job:
+def _close(ledger: Ledger, provider: Provider, job: Job, why: str, **changes: object) -> Job:
     if job.file_id and job.account == provider.account:
         with suppress(Unreachable):  # if that fails, it expires by itself
             provider.discard(job.file_id)
-    return ledger.move(job, State.CLOSED, error=why, billed_usd=0.0)
+    return ledger.move(job, State.CLOSED, error=why, billed_usd=0.0, **changes)
 
 
 def ours(ledger: Ledger, job: Job, listing: Listing) -> list[JobStatus]:

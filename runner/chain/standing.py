@@ -13,9 +13,10 @@ from runner.chain.pilot_check import pilot_loss, unread_loss
 from runner.chain.prices import bound_price_at, with_bound
 from runner.chain.queues import whole_instances
 from runner.chain.runs import Folders, Run, Workspace, read_run
-from runner.chain.stock import Out, answered, known_ids, out, request_ids, room_usd, to_buy, unread
+from runner.chain.stock import Out, answered, has_part, known_ids, out, request_ids, room_usd, to_buy, unread
 from runner.ledger import OPEN, Approval, Job, Ledger, State
 from runner.providers.base import JobStatus
+from runner.request import Status
 
 PILOT = "only a pilot is approved: `make estimate` rests on it (`make plan` after `make score`), `make submit` goes on"
 BOUND = "the approved bound is reached: `make submit` (or a higher `BUDGET`) buys more"
@@ -24,6 +25,10 @@ LOST = "lost: "
 """How the error of a job begins whose answers can be had no more."""
 WITHHELD = "withheld: "
 """How the error of an ended job begins that counts answers and gives none of them."""
+REFUSED = "refused: "
+"""How the error of a job begins that the provider did not take, and would not take another time."""
+EMPTY_ENDINGS = 3
+"""So many batches in a row that end without a row are no accident."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,8 @@ def halted(workspace: Workspace, ledger: Ledger, run: Run) -> str | None:
         _unknown(workspace, ledger, run)
         or withheld(ledger, run)
         or _lost(workspace, ledger, run, approval)
+        or _refusal(ledger, run, approval.at)
+        or _empty_endings(workspace, ledger, run, approval.at)
         or unread_loss(workspace, ledger, run, approval.at)
         or pilot_loss(workspace, ledger, run, approval.at)
     )
@@ -233,6 +240,35 @@ def _lost(workspace: Workspace, ledger: Ledger, run: Run, approval: Approval) ->
                 f"`make submit` shows what that costs."
             )
     return None
+
+
+def _refusal(ledger: Ledger, run: Run, approved_at: datetime) -> str | None:
+    """Whether the provider has refused a batch since, as it would refuse the next one."""
+    for job in ledger.jobs(run=run.name):
+        if (job.error or "").startswith(REFUSED) and job.ended_at and job.ended_at > approved_at:
+            return f"batch {job.batch} was {job.error} It is not sent again unasked: `make submit` tries it."
+    return None
+
+
+def _empty_endings(workspace: Workspace, ledger: Ledger, run: Run, approved_at: datetime) -> str | None:
+    """Whether the latest batches that came back since all ended before a single request was looked at."""
+    back = {job.collected_at: job for job in ledger.jobs(run=run.name) if job.part and job.collected_at}
+    latest = [back[at] for at in sorted(back) if at > approved_at][-EMPTY_ENDINGS:]
+    if len(latest) < EMPTY_ENDINGS or not all(_is_empty(workspace, job) for job in latest):
+        return None
+    return (
+        f"the latest {EMPTY_ENDINGS} batches expired or were cancelled without one row. Nothing more is bought "
+        f"unasked: `make submit` goes on."
+    )
+
+
+def _is_empty(workspace: Workspace, job: Job) -> bool:
+    if job.answered or not has_part(workspace, job):
+        return False
+    return set(pl.read_parquet(workspace.root / (job.part or ""), columns=["status"])["status"].unique()) <= {
+        Status.EXPIRED,
+        Status.CANCELLED,
+    }
 
 
 def _unread(workspace: Workspace, ledger: Ledger, run: Run, ids: pl.Series) -> str | None:

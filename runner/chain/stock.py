@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from runner.chain.files import write_frame
+from runner.chain.files import is_whole, write_frame
 from runner.chain.journal import Point, reached
 from runner.chain.runs import Folders, Run, Workspace
 from runner.errors import RunnerError
@@ -26,8 +26,15 @@ def parts(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> list[
     return [
         (job, workspace.root / job.part)
         for job in ledger.jobs(venue=venue, model=model)
-        if job.part and (workspace.root / job.part).exists()
+        if job.part and has_part(workspace, job)
     ]
+
+
+def has_part(workspace: Workspace, job: Job) -> bool:
+    """Whether the answers of a job are on the disk as they were written."""
+    path = workspace.root / (job.part or "")
+    digest = None if workspace.is_copy else job.digests.get(path.name)
+    return path.is_file() if digest is None else is_whole(path, digest)
 
 
 def attempts(workspace: Workspace, ledger: Ledger, venue: str, model: str, ids: Iterable[str]) -> dict[str, int]:
@@ -126,9 +133,9 @@ def request_ids(folders: Folders) -> pl.Series:
 
 
 def lost_parts(workspace: Workspace, ledger: Ledger, venue: str | None, model: str | None) -> list[Job]:
-    """Jobs whose answers were on the disk and are not any more: paid for, so not to be bought again."""
+    """Jobs whose answers were on the disk and are gone or damaged: paid for, so not to be bought again."""
     jobs = ledger.jobs(venue=venue, model=model)
-    return [job for job in jobs if job.part and not (workspace.root / job.part).exists()]
+    return [job for job in jobs if job.part and not has_part(workspace, job)]
 
 
 def held(workspace: Workspace, ledger: Ledger, venue: str, model: str) -> pl.DataFrame:

@@ -6,7 +6,6 @@ to scores and table. Nothing is bought, nobody is asked, and nothing in the work
 
 from __future__ import annotations
 
-import hashlib
 import math
 import tempfile
 from collections.abc import Callable, Mapping
@@ -18,12 +17,13 @@ import polars as pl
 
 from runner.benchmarks import find_task
 from runner.chain.deleted import run_of
-from runner.chain.files import write_frame
+from runner.chain.files import is_whole, write_frame
 from runner.chain.parts import read_part
 from runner.chain.provenance import digests_of, instances_digest
+from runner.chain.received import can_be_read, raw_files, spoilt
 from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.score import score
-from runner.chain.stock import parts
+from runner.chain.stock import has_part, parts
 from runner.errors import RunnerError
 from runner.ledger import Job, Ledger
 from runner.providers.base import JobState, JobStatus, Provider
@@ -59,9 +59,9 @@ def verify(workspace: Workspace, ledger: Ledger, run: Run, decoder: Decoder) -> 
     checks = [_name(run), _family(run), _instances(folders, run, stored)]
     checks += [_requests(folders, run), _batches(folders, ledger)]
     with tempfile.TemporaryDirectory() as place:
-        again = Workspace(Path(place))
+        again = Workspace(Path(place), is_copy=True)
         again.batches.symlink_to(workspace.batches.resolve(), target_is_directory=True)
-        checks += [_parts(workspace, again, ledger, run, decoder)]
+        checks += [_received(workspace, ledger, run), _parts(workspace, again, ledger, run, decoder)]
         summary = score(again, ledger, run, again=True)
         checks.append(_responses(folders, Folders(again, run.name)))
         checks.append(_scores(folders, Folders(again, run.name)))
@@ -118,10 +118,20 @@ def _batches(folders: Folders, ledger: Ledger) -> Check:
     wrong = []
     for job in jobs:
         path = folders.batch(job.stage, job.batch)
-        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "gone"
-        wrong += [path.name] if digest != job.sha256 else []
+        wrong += [] if is_whole(path, job.sha256) else [path.name]
     said = f"not what the ledger knows: {', '.join(wrong)}" if wrong else None
     return Check("batch files as they were sent", len(jobs), said)
+
+
+def _received(workspace: Workspace, ledger: Ledger, run: Run) -> Check:
+    """The provider's files, and the parts made of them, against what the ledger noted when they came."""
+    jobs = [job for job in ledger.jobs(venue=run.asked.venue, model=run.asked.model) if job.part and job.digests]
+    mine = set(pl.read_parquet(Folders(workspace, run.name).responses, columns=["job"])["job"])
+    jobs = [job for job in jobs if job.job in mine or job.run == run.name]
+    wrong = [path.name for job in jobs for path in spoilt(workspace, job)]
+    wrong += [Path(job.part or "").name for job in jobs if not has_part(workspace, job)]
+    said = f"not what the ledger knows: {', '.join(wrong)}" if wrong else None
+    return Check("the provider's files, and the answers in them, as they came", sum(len(j.digests) for j in jobs), said)
 
 
 def _parts(workspace: Workspace, again: Workspace, ledger: Ledger, run: Run, decoder: Decoder) -> Check:
@@ -129,8 +139,8 @@ def _parts(workspace: Workspace, again: Workspace, ledger: Ledger, run: Run, dec
     wanted = set(pl.read_parquet(Folders(workspace, run.name).responses, columns=["job"])["job"])
     lacking, read = [], 0
     for job, path in parts(workspace, ledger, run.asked.venue, run.asked.model):
-        files = sorted(Folders(workspace, job.run).raw.glob(f"{job.job}.*.jsonl.zst"))
-        if not files:
+        files = raw_files(workspace, job)
+        if not files or not all(map(can_be_read, files)):
             if job.job in wanted:
                 lacking.append(job.job)
             continue
@@ -138,8 +148,8 @@ def _parts(workspace: Workspace, again: Workspace, ledger: Ledger, run: Run, dec
         home = read_part(again, ledger, provider, job, files, _status(job, pl.read_parquet(path)))
         write_frame(Folders(again, job.run).part(job.job), home.part)
         read += len(files)
-    differs = f"no raw file of {', '.join(lacking)}" if lacking else None
-    return Check("raw files of the provider, read again (that they are as received is not shown)", read, differs)
+    differs = f"no raw file that can be read of {', '.join(lacking)}" if lacking else None
+    return Check("raw files of the provider, read again", read, differs)
 
 
 def _status(job: Job, stored: pl.DataFrame) -> JobStatus:

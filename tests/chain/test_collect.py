@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.benchmarks.base import Funnel
-from runner.chain.collect import close, download, salvage
+from runner.chain.collect import close, salvage
 from runner.chain.files import write_frame
 from runner.chain.reading import read_results
+from runner.chain.received import download
 from runner.chain.runs import Asked, Folders, Run, Workspace, write_run
 from runner.chain.stock import MAX_ATTEMPTS, answers, attempts
 from runner.ledger import Job, Ledger, State
@@ -160,14 +161,16 @@ def test_every_terminal_state_is_salvaged(tmp_path: Path, state: JobState) -> No
         assert bench.final() == dict.fromkeys(IDS[:3], "ok")
 
 
-def test_an_early_end_after_progress_uses_up_no_attempt_but_one_without_does(tmp_path: Path) -> None:
+def test_an_early_end_uses_up_no_attempt(tmp_path: Path) -> None:
     with Stub() as stub:
         bench = Bench(tmp_path, stub)
         bench.collect(JobState.EXPIRED, [ok(IDS[0])], [failed(IDS[1], "batch_expired")])
         assert bench.tries()[IDS[1]] == 0
         assert bench.tries()[IDS[2]] == 0
-        bench.collect(JobState.EXPIRED, [], [failed(name, "batch_expired") for name in IDS])
-        assert bench.tries()[IDS[1]] == 1
+        for _ in range(MAX_ATTEMPTS):
+            bench.collect(JobState.EXPIRED, [], [failed(name, "batch_expired") for name in IDS])
+        assert bench.tries()[IDS[1]] == 0
+        assert bench.final() == {IDS[0]: "ok"}
 
 
 def test_after_the_last_attempt_a_request_is_finally_missing(tmp_path: Path) -> None:

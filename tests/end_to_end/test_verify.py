@@ -43,6 +43,22 @@ def _change_an_answer(place: Place) -> None:
     path.write_bytes(zstandard.ZstdCompressor().compress(changed.encode()))
 
 
+def _cut_a_raw_file(place: Place) -> None:
+    path = next(_results(place).glob("raw/*.output.jsonl.zst"))
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def _pack_a_raw_file_anew(place: Place) -> None:
+    path = next(_results(place).glob("raw/*.output.jsonl.zst"))
+    lines = zstandard.ZstdDecompressor().stream_reader(path.read_bytes()).read()
+    path.write_bytes(zstandard.ZstdCompressor(level=1).compress(lines + b"{}\n"))
+
+
+def _change_a_part(place: Place) -> None:
+    path = next(_results(place).glob("parts/*"))
+    pl.read_parquet(path).with_columns(text=pl.lit("positive")).write_parquet(path)
+
+
 def _remove_a_raw_file(place: Place) -> None:
     next(_results(place).glob("raw/*.output.jsonl.zst")).unlink()
 
@@ -93,6 +109,10 @@ def _declare_fewer_tests(place: Place) -> None:
         (_change_the_references, "instances, references and requests"),
         (_declare_fewer_tests, "the tests are those"),
         (_change_an_answer, "answers made from them"),
+        (_change_an_answer, "the provider's files"),
+        (_cut_a_raw_file, "the provider's files"),
+        (_pack_a_raw_file_anew, "the provider's files"),
+        (_change_a_part, "the provider's files"),
         (_remove_a_raw_file, "raw files of the provider"),
         (_change_a_score, "scores of single answers"),
         (_change_the_table, "rows of the table"),
