@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import polars as pl
 
 from runner.benchmarks import find_task
 from runner.chain.runs import Folders, Run, Workspace
-from runner.chain.stock import request_ids
+from runner.chain.stock import has_part, request_ids
 from runner.ledger import Job, Ledger
 from runner.providers.base import ACCOUNT_TROUBLE
 from runner.reporting.words import plain
@@ -36,14 +35,13 @@ def unread_loss(workspace: Workspace, ledger: Ledger, run: Run, approved_at: dat
     jobs = ledger.jobs(venue=run.asked.venue, model=run.asked.model)
     begun: set[str] = set()
     for job in jobs:
-        path = workspace.root / job.part if job.part else None
-        if path is None:
+        if job.part is None:
             continue
         is_first = _task(job) not in begun
         if job.answered or job.unread:
             begun.add(_task(job))
         most = 0 if is_first else UNREAD_LOSS * job.n
-        if (job.unread or 0) > most and path.exists() and approved_at <= _came(job, path):
+        if (job.unread or 0) > most and has_part(workspace, job) and approved_at <= _came(workspace, job):
             raw = sorted(Folders(workspace, job.run).raw.glob(f"{job.job}.*.jsonl.zst"))
             where = raw[0].relative_to(workspace.root) if raw else "its raw file, which is gone"
             return (
@@ -58,17 +56,18 @@ def pilot_loss(workspace: Workspace, ledger: Ledger, run: Run, approved_at: date
     """The sentence where the first replies of this model to this task were too often anything but an answer."""
     jobs = ledger.jobs(venue=run.asked.venue, model=run.asked.model)
     for job in jobs:
-        path = workspace.root / job.part if job.part else None
-        if path is None or _task(job) != run.asked.task or not path.exists():
+        if job.part is None or _task(job) != run.asked.task or not has_part(workspace, job):
             continue
-        rows = pl.read_parquet(path, columns=["request_id", "status", "text", "error_code", "error_message"])
+        rows = pl.read_parquet(
+            workspace.root / job.part, columns=["request_id", "status", "text", "error_code", "error_message"]
+        )
         rows = rows.filter(
             ~pl.col("status").is_in(list(map(str, NOT_REACHED)))
             & ~pl.col("error_code").is_in(list(ACCOUNT_TROUBLE)).fill_null(False)
         )
         if rows.is_empty():
             continue
-        return None if approved_at > _came(job, path) else _verdict(workspace, run, job, rows)
+        return None if approved_at > _came(workspace, job) else _verdict(workspace, run, job, rows)
     return None
 
 
@@ -104,9 +103,11 @@ def _unusable(job: Job, rows: pl.DataFrame) -> Iterator[tuple[str, tuple[str, st
         yield str(request_id), (why, first["error_message"] or first["text"])
 
 
-def _came(job: Job, path: Path) -> datetime:
+def _came(workspace: Workspace, job: Job) -> datetime:
     """When the answers came, by our own clock: a later yes was given in view of them."""
-    return job.collected_at or datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    if job.collected_at is None:  # of an earlier version
+        return datetime.fromtimestamp((workspace.root / str(job.part)).stat().st_mtime, UTC)
+    return job.collected_at
 
 
 def _protocol(job: Job) -> str:

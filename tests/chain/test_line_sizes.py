@@ -33,7 +33,7 @@ def bodies_of(folder: Path, bodies: list[Body]) -> tuple[Folders, pl.DataFrame]:
     folders = Folders(Workspace(folder), "run")
     columns = {"request_id": [str(n) for n in range(len(bodies))], "body": [body.to_json() for body in bodies]}
     numbers = dict.fromkeys(("tokens", "input_bound", "max_output"), 1)
-    frame = pl.DataFrame({**columns, **numbers, "instance": range(len(bodies))}, schema=BODIES)
+    frame = pl.DataFrame({**columns, **numbers, "instance": range(len(bodies)), "beginning": None}, schema=BODIES)
     write_frame(folders.bodies(1), frame)
     return folders, frame.drop("body")
 
