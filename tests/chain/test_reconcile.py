@@ -43,7 +43,7 @@ class Bought:
 @pytest.fixture(scope="module")
 def bought(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Bought:
     place = Place(tmp_path_factory.mktemp("reconciled"))
-    emulator.start(place.emulator, seed=11).stop()
+    emulator.start(place.emulator, seed=12).stop()
     runs, shown, billed = [], [], []
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place.root)

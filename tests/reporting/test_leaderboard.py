@@ -298,7 +298,10 @@ def _many(models: int, runs: int) -> Board:
     return board(entries=best_first(made, "p-conv"), pairs=pairs)
 
 
-def test_twenty_runs_are_a_row_for_each_model_and_fit_two_screens_of_a_terminal() -> None:
+def test_twenty_runs_are_a_row_for_each_model_and_fit_two_screens_of_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     made = Comparison((_many(7, 7), _many(7, 8), _many(3, 5)))
     assert [len(leaderboard_table(board).rows) for board in made.boards] == [8, 8, 4]
     assert [len(others_table(board).rows) for board in made.boards if board.others] == [1, 2]
