@@ -220,6 +220,75 @@ def test_truncated_result(faulty):
     assert billed(desk, batch) == IDS
 
 
+def spoiled(faulty, fault):
+    """A batch with a fault that spares every third."""
+    for _ in range(2):
+        desk, batch = faulty(f"{fault}:1")
+        if any(job["id"] == batch.id and fault in job["faults"] for job in desk.control("jobs")["jobs"]):
+            break
+    return desk, batch
+
+
+def test_empty_result(faulty):
+    desk, batch = spoiled(faulty, "empty_result")
+    assert (desk.raw(batch.output_file_id), batch.request_counts.completed) == (b"", 40)
+    assert billed(desk, batch) == IDS
+
+
+def test_blank_result(faulty):
+    desk, batch = spoiled(faulty, "blank_result")
+    assert desk.raw(batch.output_file_id).strip() == b""
+    assert billed(desk, batch) == IDS
+
+
+def test_html_result(faulty):
+    desk, batch = spoiled(faulty, "html_result")
+    assert desk.raw(batch.output_file_id).startswith(b"<html>")
+    assert billed(desk, batch) == IDS
+
+
+def test_foreign_ids(faulty):
+    desk, batch = spoiled(faulty, "foreign_ids")
+    assert set(desk.results(batch.output_file_id)) == {f"other-{name}" for name in IDS}
+    assert billed(desk, batch) == IDS
+
+
+def test_lost_lines(faulty):
+    desk, batch = spoiled(faulty, "lost_lines")
+    assert (len(desk.results(batch.output_file_id)), batch.request_counts.completed) == (20, 40)
+    assert billed(desk, batch) == IDS
+
+
+def bodies(desk, batch):
+    assert billed(desk, batch) == IDS
+    return [line["response"]["body"] for line in desk.results(batch.output_file_id).values()]
+
+
+def test_body_as_text(faulty):
+    texts = [body for body in bodies(*faulty("body_as_text:0.1")) if isinstance(body, str)]
+    assert len(texts) == 4
+    assert all(json.loads(text)["choices"] for text in texts)
+
+
+def test_odd_body(faulty):
+    assert sum("choices" not in body for body in bodies(*faulty("odd_body:0.1"))) == 4
+
+
+def test_no_choices(faulty):
+    assert sum(body["choices"] == [] for body in bodies(*faulty("no_choices:0.1"))) == 4
+
+
+def test_no_usage(faulty):
+    assert sum("usage" not in body for body in bodies(*faulty("no_usage:0.1"))) == 4
+
+
+def test_odd_usage(faulty):
+    counts = [body["usage"]["prompt_tokens"] for body in bodies(*faulty("odd_usage:0.5"))]
+    odd = [count for count in counts if type(count) is not int or not 0 < count < 10**6]
+    assert len(odd) == 20
+    assert len(set(map(repr, odd))) > 1
+
+
 def test_crlf(faulty):
     desk, batch = faulty("crlf")
     lines = desk.raw(batch.output_file_id).split(b"\r\n")

@@ -101,7 +101,7 @@ def test_a_comparison_says_what_it_lacks() -> None:
     table = reconcile_table(Reconciled("openai", "emulator:openai", (), silent, IN_BATCH, is_finished=False))
     assert table.heading.startswith("EMULATOR — rehearsal, not a result · PARTIAL")
     assert cells(table, "total")[-2:] == ("price unknown", "n/a")
-    assert "3 answers came without usage: the bill may be higher" in table.notes
+    assert "3 answers came without usage and count at their bound" in table.notes
 
 
 def tier_notes(served: Served, *outside: int) -> tuple[str, ...]:
