@@ -20,6 +20,7 @@ from runner.chain.returned import other_models, swap_sentence
 from runner.chain.runs import Folders, Run, Workspace
 from runner.chain.sending import GUESSED
 from runner.chain.standing import REFUSED
+from runner.chain.stock import has_part
 from runner.ledger import Job, Ledger, State
 from runner.providers.base import ACCOUNT_TROUBLE, Gone, JobState, JobStatus, Provider
 from runner.request import RESPONSE_SCHEMA, Status
@@ -87,7 +88,7 @@ def salvage(
         raise Short(f"it counts {gap.promised:,} answers, of which {gap.delivered:,} are there")
     if gap.is_whole and job.accepted_at is None:
         raise Withheld(gap)
-    return _store(workspace, ledger, job, home, files, status, say)
+    return _store(workspace, ledger, job, home, status, say)
 
 
 def _is_refused(provider: Provider, job: Job, status: JobStatus) -> bool:
@@ -98,22 +99,22 @@ def _is_refused(provider: Provider, job: Job, status: JobStatus) -> bool:
 
 def restore(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, say: Say) -> bool:
     """Make a deleted or damaged part again from the raw files, if they are still here as they were."""
+    folders = Folders(workspace, job.run)
     files = raw_files(workspace, job)
     if not files or spoilt(workspace, job):
         return False
     ended = JobStatus(job.provider_job or "", JobState.COMPLETED, job.ended_at or job.intended_at, error=job.error)
-    with quarantine(Folders(workspace, job.run).raw / f"{job.job}.quarantine.jsonl") as keep:
+    with quarantine(folders.raw / f"{job.job}.quarantine.jsonl") as keep:
         home = read_part(workspace, ledger, provider, job, files, ended, keep)
-    ledger.move(_store(workspace, ledger, job, home, files, ended, say), State.CLOSED)
+    ledger.move(_store(workspace, ledger, job, home, ended, say), State.CLOSED)
     return True
 
 
 def read_again(workspace: Workspace, ledger: Ledger, provider: Provider, job: Job, say: Say) -> None:
     """Replies that were not understood when they came: what is understood now takes their place in the part."""
     folders = Folders(workspace, job.run)
-    files = raw_files(workspace, job)
-    path = folders.part(job.job)
-    if not files or not path.exists():
+    files, path = raw_files(workspace, job), folders.part(job.job)
+    if not files or not has_part(workspace, job):
         return
     old = pl.read_parquet(path)
     ids = old.filter(pl.col("status") == Status.UNREAD)["request_id"].unique()
@@ -132,9 +133,7 @@ def read_again(workspace: Workspace, ledger: Ledger, provider: Provider, job: Jo
     say(f"{unread_in(old) - unread_in(part):,} replies of batch {job.batch} of {job.run} can be read now.")
 
 
-def _store(
-    workspace: Workspace, ledger: Ledger, job: Job, home: Home, files: list[Path], status: JobStatus, say: Say
-) -> Job:
+def _store(workspace: Workspace, ledger: Ledger, job: Job, home: Home, status: JobStatus, say: Say) -> Job:
     """The part to the disk, and into the ledger."""
     folders, part = Folders(workspace, job.run), home.part
     _report(home, folders, job, say)
@@ -150,7 +149,7 @@ def _store(
         error=status.error,
         collected_at=job.collected_at or datetime.now(UTC),
         promised=job.promised,
-        digests={each.name: digest_of(each) for each in (path, *files)},
+        digests={each.name: digest_of(each) for each in (path, *raw_files(workspace, job))},
         **tally(part),
     )
     reached(Point.COLLECTED)

@@ -47,6 +47,15 @@ def test_list_lag(open_desk, request_line):
     assert [one.id for one in desk.client.batches.list()] == [batch.id]
 
 
+def test_list_lag_long(open_desk, request_line):
+    desk = open_desk(clock="driven", faults=["list_lag_long"])
+    batch = desk.create([request_line()])
+    desk.advance(100)
+    assert desk.client.batches.list().data == []
+    desk.advance(3600)
+    assert [one.id for one in desk.client.batches.list()] == [batch.id]
+
+
 def test_two_lists_a_minute_apart_are_enough_against_lag(open_desk, request_line):
     desk = open_desk(faults=["list_lag"])
     desk.create([request_line()])
@@ -287,6 +296,16 @@ def test_odd_usage(faulty):
     odd = [count for count in counts if type(count) is not int or not 0 < count < 10**6]
     assert len(odd) == 20
     assert len(set(map(repr, odd))) > 1
+
+
+@pytest.mark.parametrize("faults", [(), ("cold_cache:1",)])
+def test_cold_cache(open_desk, request_line, faults):
+    desk = open_desk(faults=faults)
+    prompt = "The same long beginning. " * 400
+    batch = desk.run([request_line(str(k), f"{prompt} {k}", model="gpt-4.1") for k in range(20)])
+    replies = [line["response"]["body"] for line in desk.results(batch.output_file_id).values()]
+    read = sum(reply["usage"]["prompt_tokens_details"]["cached_tokens"] for reply in replies)
+    assert (read == 0) is bool(faults)
 
 
 def test_crlf(faulty):

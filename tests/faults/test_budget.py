@@ -209,9 +209,8 @@ def _spends_until_complete(
         yield from _beyond(place, budget)
         if done.returncode not in (0, 1) and "BUDGET" not in done.stderr:
             yield f"{words[0]} ended with {done.returncode}: {last_line(done.stderr)}"
-        if withheld := re.search(
-            r"accept --job ([\w.-]+)", done.stderr
-        ):  # what a storm leaves of a batch of one or two
+        # What a storm leaves of a batch of one or two.
+        if withheld := re.search(r"accept --job ([\w.-]+)", done.stderr):
             place.call("accept", "--job", withheld[1], "--yes", check=False)
             yield from _beyond(place, budget)
         if "--json" in words:

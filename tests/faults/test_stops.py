@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sqlite3
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,15 @@ class Moody(Stub):
 
     mood = "completed"
 
+    def __init__(self) -> None:
+        super().__init__(lambda body: "positive")
+        self.sent: list[bytes] = []
+
+    def upload(self, head: Any, body: bytes) -> dict[str, Any]:
+        card = super().upload(head, body)
+        self.sent.append(self.files[card["id"]][1])
+        return card
+
     def create(self, head: Any, body: bytes) -> dict[str, Any]:
         batch = super().create(head, body)
         if self.mood == "failed":
@@ -46,7 +57,7 @@ class Moody(Stub):
     ],
 )
 def test_a_refusal_that_lasts_is_not_asked_for_again(place: Place, corpus: Path, refusal: str, mood: str) -> None:
-    with Moody(lambda body: "positive") as stub:
+    with Moody() as stub:
         stub.mood, stub.faults["create"] = mood, [refusal] * 9
         first = [place.call(*words, check=False, **_env(stub)) for words in (["submit", *_asked(corpus)], ["collect"])]
         assert 1 in {done.returncode for done in first}
@@ -62,7 +73,7 @@ def test_a_refusal_that_lasts_is_not_asked_for_again(place: Place, corpus: Path,
 
 @pytest.mark.parametrize("mood", ["expired", "cancelled"])
 def test_three_endings_without_a_row_stop_the_run_and_no_row_is_missing(place: Place, corpus: Path, mood: str) -> None:
-    with Moody(lambda body: "positive") as stub:
+    with Moody() as stub:
         stub.mood = mood
         done = place.call("run", *_asked(corpus), "--poll", "0.05", check=False, **_env(stub))
         assert done.returncode == 1
@@ -84,14 +95,14 @@ def test_two_endings_without_a_row_stop_nothing(place: Place, corpus: Path) -> N
             self.mood = "expired" if len(self.batches) % 3 < 2 else "completed"
             return super().create(head, body)
 
-    with Twice(lambda body: "positive") as stub:
+    with Twice() as stub:
         place.call("run", *_asked(corpus), "--poll", "0.05", **_env(stub))
         assert set(place.responses()["status"]) == {"ok"}
 
 
 @pytest.mark.parametrize("harm", ["cut", "changed", "deleted"])
 def test_a_damaged_batch_file_is_not_sent_but_packed_anew(place: Place, corpus: Path, harm: str) -> None:
-    with Moody(lambda body: "positive") as stub:
+    with Moody() as stub:
         with place.start("submit", *_asked(corpus), PERSONA_RUNNER_STOP_AT=Point.INTENDED, **_env(stub)) as process:
             assert stops(process)
             process.kill()
@@ -104,6 +115,9 @@ def test_a_damaged_batch_file_is_not_sent_but_packed_anew(place: Place, corpus: 
         else:
             path.unlink()
         place.call("collect", "--wait", "--poll", "0.05", **_env(stub))
+        with sqlite3.connect(place.root / "batches" / "ledger.sqlite") as ledger:
+            written = {digest for (digest,) in ledger.execute("select sha256 from jobs")}
+        assert {hashlib.sha256(content).hexdigest() for content in stub.sent} <= written
         outputs = [stub.content(batch["output_file_id"]) for batch in stub.batches.values()]
         bought = Counter(json.loads(line)["custom_id"] for output in outputs for line in output.splitlines())
         assert bought == dict.fromkeys(place.asked(), 1)
