@@ -13,7 +13,8 @@ import click
 from runner.chain.standing import Standing
 from runner.chain.views import funnel_table, standing_table
 from runner.cli import options
-from runner.cli.office import Office, check_selected, office, print_json, problems, say, show
+from runner.cli.office import Office, check_selected, office, problems
+from runner.cli.printing import print_json, say, show
 from runner.cli.results import fail_without_score, judge, show_scores, write_reports
 from runner.errors import RunnerError
 from runner.reporting.estimate_view import Estimate, estimate_table

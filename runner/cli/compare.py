@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from runner.cli import options
-from runner.cli.office import say, show
+from runner.cli.printing import say, show
 
 
 @click.command()

@@ -13,7 +13,8 @@ import click
 import orjson
 
 from runner.cli import options
-from runner.cli.office import Office, office, print_json, problems, say
+from runner.cli.office import Office, office, problems
+from runner.cli.printing import print_json, say
 from runner.cli.results import judge, show_scores
 from runner.reporting.demo_view import Shown, screen
 

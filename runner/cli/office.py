@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import orjson
 
 from runner import models, providers
 from runner.chain.advance import Orders, advance
@@ -26,13 +25,13 @@ from runner.chain.recover import enter, opened, set_aside
 from runner.chain.runs import Run, Workspace, latest_run, read_run, touch
 from runner.chain.standing import Standing, halted, open_runs, standing, withheld
 from runner.chain.views import job_views
-from runner.cli.wording import worded, worded_all, worded_table
+from runner.cli.printing import asker, say, show
+from runner.cli.wording import worded
 from runner.errors import RunnerError
 from runner.ledger import OPEN, Ledger, State
 from runner.providers.counting import Count, counter_of
 from runner.reporting.estimate_view import Estimate, estimate_table
 from runner.reporting.progress import watch
-from runner.reporting.table import Table, print_table
 from runner.reporting.words import usd
 from runner.venues import EMULATOR, is_rehearsal, rehearsal, rehearsed_day
 
@@ -46,24 +45,6 @@ TRIES = 8
 NOWHERE = "http://127.0.0.1:9"
 """An address for what needs one and asks nobody."""
 VARIANTS = {"min_history": "min_history", "history_lag": "history_lag_days", "match_length": "match_length"}
-
-
-def say(sentence: str) -> None:
-    """A line about the work goes to stderr, so that tables and JSON can be piped."""
-    click.echo(worded(sentence), err=True)
-
-
-def show(*tables: Table) -> None:
-    """Print tables on stdout."""
-    for table in tables:
-        print_table(worded_table(table), sys.stdout)
-        click.echo()
-
-
-def print_json(value: object, *, verbatim: bool = False) -> None:
-    """Print a value on stdout, for programs; ``verbatim`` where its texts are not ours."""
-    said = value if verbatim else worded_all(value)
-    click.echo(orjson.dumps(said, option=orjson.OPT_INDENT_2, default=str).decode())
 
 
 @dataclass
@@ -312,19 +293,6 @@ def _nothing_to_buy(shown: Estimate) -> str:
             f"Nothing more to buy: {total.not_sent:,} requests were approved and are not sent yet; they are tried now."
         )
     return f"Nothing to buy: every request is answered{' or in flight' if total.in_flight else ''}."
-
-
-def asker(yes: bool) -> Callable[[str], bool]:
-    """How a question is put: YES=1 says yes; where nobody is there to answer, RunnerError."""
-
-    def ask(question: str) -> bool:
-        if yes:
-            return True
-        if not sys.stdin.isatty():
-            raise RunnerError(f"{question} Nobody is there to answer: YES=1 says yes.")
-        return click.confirm(worded(question), err=True)
-
-    return ask
 
 
 STOPPED = "Stopped; nothing is lost. Jobs that were sent go on at the provider; the same command goes on from here."

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import click
 
 from runner.cli import options
-from runner.cli.office import print_json, show
+from runner.cli.printing import print_json, show
 from runner.errors import RunnerError
 
 

@@ -16,7 +16,8 @@ import click
 from runner import emulator, providers
 from runner.chain.runs import REHEARSALS, Run, Workspace
 from runner.cli import options
-from runner.cli.office import Office, check_selected, office, print_json, say, show
+from runner.cli.office import Office, check_selected, office
+from runner.cli.printing import print_json, say, show
 from runner.errors import RunnerError
 from runner.ledger import Ledger
 from runner.reporting.rehearsal_view import Course

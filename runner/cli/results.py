@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from runner.cli import options
-from runner.cli.office import NOWHERE, Office, check_selected, office, print_json, say, show
+from runner.cli.office import NOWHERE, Office, check_selected, office
+from runner.cli.printing import print_json, say, show
 from runner.cli.wording import worded
 from runner.errors import RunnerError
 from runner.reporting.summary import Summary

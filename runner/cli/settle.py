@@ -6,7 +6,8 @@ import click
 
 from runner.cli import options
 from runner.cli.commands import show_standings
-from runner.cli.office import asker, office, print_json, problems, say
+from runner.cli.office import office, problems
+from runner.cli.printing import asker, print_json, say
 
 
 @click.command()

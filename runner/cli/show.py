@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from runner.cli import options
-from runner.cli.office import office, print_json, say
+from runner.cli.office import office
+from runner.cli.printing import print_json, say
 
 
 @click.command()

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from runner.cli import options
-from runner.cli.office import office, print_json, say, show
+from runner.cli.office import office
+from runner.cli.printing import print_json, say, show
 
 
 @click.group()

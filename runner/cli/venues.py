@@ -8,7 +8,8 @@ import click
 
 from runner import providers
 from runner.cli import options
-from runner.cli.office import Office, office, print_json, say, show
+from runner.cli.office import Office, office
+from runner.cli.printing import print_json, say, show
 from runner.errors import RunnerError
 from runner.providers.base import Gone, Provider, Unreachable
 from runner.venues import is_rehearsal, provider_of, rehearsal
