@@ -112,6 +112,7 @@ def aged(bought: Bought, ledger: Ledger, request: pytest.FixtureRequest) -> Iter
     for job, path in parts(bought.workspace, ledger, asked.venue, asked.model):
         if job.run in names:
             write_frame(path, pl.read_parquet(path).drop(LATER))
+            ledger.move(job, job.state, digests={})
     yield names
     for path, data in stored.items():
         path.write_bytes(data)

@@ -57,7 +57,7 @@ def test_a_lost_answer_to_create_is_looked_for_and_not_bought_again(place: Place
 
 
 def test_a_refused_batch_is_one_sentence_and_nothing_is_bought(place: Place, corpus: Path) -> None:
-    with Stub() as stub:
+    with Stub(lambda body: "positive") as stub:
         stub.faults["create"] = ["400|You have no credit left.|billing_hard_limit_reached"]
         refused = place.call("submit", *_asked(corpus), "--yes", check=False, **_env(stub))
         assert refused.returncode == 1

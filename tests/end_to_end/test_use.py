@@ -53,7 +53,7 @@ def test_answers_deleted_from_the_disk_are_had_again_not_bought(scored: Place, c
         if path.is_file():
             path.unlink()
     again = scored.call("run", *asked(corpus))
-    assert "is gone from the disk" in again.stderr
+    assert "is gone or damaged" in again.stderr
     assert "Nothing to buy" in again.stderr
     assert scored.summary()["state"] == "complete"
     assert scored.times_billed() == dict.fromkeys(scored.asked(), 1)
