@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runner.emulator import odd_results
 from runner.emulator.admission import Full
 from runner.emulator.branch import Branch, Unknown
 from runner.emulator.caching import PrefixCache
@@ -258,7 +259,7 @@ def test_no_mixture_of_faults_spoils_the_accounts(provider, faults, seed):
         if job.completed:
             assert job.completed + job.failed + job.expired + job.cancelled == job.total == 20
         delivered = b"".join(result_lines(branch, job.output_file))
-        lossy = {"bad_line", "truncated_result"} & set(faults)
+        lossy = {"bad_line", "truncated_result", *odd_results.FILES} & set(faults)  # which spoil lines on purpose
         assert lossy or all(b'"custom_id":"%s"' % name.encode() in delivered for name in bill)
         service.store.db.close()
 
