@@ -153,9 +153,8 @@ class Execution:
         if plan.hits("other_model", index):
             ask = replace(ask, name=OTHER_MODEL)
         result = self._wire.answered(ask, choices, usage, plan.at, salt)
-        for fault in LINES:
-            if plan.hits(fault, index):
-                result = change_line(result, fault, index)
+        if odd := next((fault for fault in LINES if plan.hits(fault, index)), None):  # one odd form a line
+            result = change_line(result, odd, index)
         line = garbled(result)
         if plan.hits("unknown_id", index):
             stranger = replace(ask, custom_id=f"unknown-{ask.custom_id}"[:64])

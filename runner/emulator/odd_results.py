@@ -25,7 +25,10 @@ ODD_COUNTS = (-1, "many", 1.5, None, True, 10**15)
 
 def _of_others(lines: list[bytes]) -> Iterator[bytes]:
     for line in lines:
-        entry = orjson.loads(line)
+        try:
+            entry = orjson.loads(line)
+        except orjson.JSONDecodeError:  # another fault has been at it
+            continue
         name = "key" if "key" in entry else "custom_id"
         yield orjson.dumps(entry | {name: f"other-{entry[name]}"[:64]}) + b"\n"
 
